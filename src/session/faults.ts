@@ -1,0 +1,52 @@
+/**
+ * What a session refuses, and why. The ACP half turns each kind into its JSON-RPC error in one place;
+ * the message is for the person and names what was wrong and what to do.
+ */
+export type SessionFaultKind =
+  | 'unknown_session'
+  | 'invalid_params'
+  | 'transcript_changed'
+  | 'transcript_busy'
+  | 'auth_required'
+  | 'storage'
+  | 'provider';
+
+export class SessionFault extends Error {
+  readonly kind: SessionFaultKind;
+
+  constructor(kind: SessionFaultKind, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'SessionFault';
+    this.kind = kind;
+  }
+}
+
+/** What went wrong at the model's provider. */
+export type ProviderFaultKind =
+  | 'auth'
+  | 'rate_limit'
+  | 'server'
+  | 'bad_request'
+  | 'context_overflow'
+  | 'broken_stream'
+  | 'empty_reply';
+
+export class ProviderFault extends Error {
+  readonly kind: ProviderFaultKind;
+  /** HTTP status, where there was one. */
+  readonly status: number | undefined;
+  /** What the provider asked us to wait, in milliseconds. */
+  readonly retryAfterMs: number | undefined;
+
+  constructor(
+    kind: ProviderFaultKind,
+    message: string,
+    details: { readonly status?: number; readonly retryAfterMs?: number; readonly cause?: unknown } = {},
+  ) {
+    super(message, { cause: details.cause });
+    this.name = 'ProviderFault';
+    this.kind = kind;
+    this.status = details.status;
+    this.retryAfterMs = details.retryAfterMs;
+  }
+}

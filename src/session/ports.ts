@@ -1,0 +1,135 @@
+import type { Content, FunctionDeclaration, GenerateContentResponseUsageMetadata, Part } from '@google/genai';
+
+/** Token counts of one model answer, in Gemini's own names, as the transcript stores them. */
+export type UsageMetadata = GenerateContentResponseUsageMetadata;
+
+/** Where a replayed event comes from. Live events carry none. */
+export interface EventSource {
+  /** `uuid` of the transcript record. */
+  readonly recordId: string;
+  /** The record's time, in milliseconds since the epoch. */
+  readonly timestamp: number;
+  /** Index of the message part, for user and agent text. */
+  readonly segment?: number;
+  /** The daemon's id of the prompt, where a daemon drove it. */
+  readonly promptId?: string;
+}
+
+/**
+ * What a session shows its client, live or replayed. The ACP half turns it into `session/update`.
+ * `raw_result` is a recorded tool result whose JSON strings are copied from the file unparsed: each `*Json` is a complete
+ * JSON value as UTF-8 bytes.
+ */
+export type SessionEvent =
+  | { readonly kind: 'user_part'; readonly part: Part; readonly source?: EventSource }
+  | { readonly kind: 'text'; readonly text: string; readonly thought: boolean; readonly source?: EventSource }
+  | {
+      readonly kind: 'usage';
+      readonly usage: UsageMetadata;
+      readonly durationMs?: number;
+      readonly source?: EventSource;
+    }
+  | {
+      readonly kind: 'call';
+      /** `preparing`: the model is still writing it, arguments are empty. `recorded`: replayed. */
+      readonly phase: 'preparing' | 'recorded';
+      readonly callId: string;
+      readonly name: string;
+      readonly args: Readonly<Record<string, unknown>>;
+      readonly source?: EventSource;
+    }
+  | {
+      readonly kind: 'result';
+      readonly callId: string;
+      readonly name: string;
+      readonly ok: boolean;
+      readonly text: string;
+      /** The record's `toolCallResult.resultDisplay`; goes out as `rawOutput`. */
+      readonly display?: unknown;
+      readonly source?: EventSource;
+    }
+  | {
+      readonly kind: 'raw_result';
+      readonly callIdJson: Uint8Array;
+      readonly nameJson: Uint8Array;
+      readonly textJson: Uint8Array;
+      readonly displayJson?: Uint8Array;
+      readonly ok: boolean;
+      readonly source: EventSource;
+    };
+
+/** One question of `ask_user_question`, as the model wrote it. */
+export interface Question {
+  readonly question: string;
+  readonly header: string;
+  readonly options: readonly { readonly label: string; readonly description: string }[];
+  readonly multiSelect?: boolean;
+}
+
+/** A call of `ask_user_question` that a person is to answer. */
+export interface QuestionRequest {
+  readonly sessionId: string;
+  readonly callId: string;
+  readonly questions: readonly Question[];
+  /** The call's arguments, verbatim. */
+  readonly args: Readonly<Record<string, unknown>>;
+  /** True when the client has not been shown the call by an earlier update (after a resume). */
+  readonly introduce: boolean;
+}
+
+/** Why nobody decided a question. */
+export type UnattendedReason = 'timeout' | 'session_closed' | 'abort';
+
+/** What came back from the client for one question, before its answers are read. */
+export type QuestionReply =
+  | {
+      readonly kind: 'submitted';
+      /** Candidates for the `answers` object, the one that wins first. */
+      readonly answers: readonly unknown[];
+    }
+  | { readonly kind: 'declined' }
+  | { readonly kind: 'unattended'; readonly reason: UnattendedReason }
+  | { readonly kind: 'failed'; readonly message: string };
+
+/** The person's side of a session, implemented by the ACP half. */
+export interface SessionClient {
+  /** Order of calls is order on the wire; resolves when the transport can take more. */
+  update(sessionId: string, event: SessionEvent): Promise<void>;
+  /** Settles on the client's answer; on abort with `{kind: 'unattended', reason: 'abort'}`, never rejects. */
+  ask(request: QuestionRequest, signal: AbortSignal): Promise<QuestionReply>;
+  /** Text that the person queued during the turn; empty where the client keeps no queue. */
+  drainQueue(sessionId: string, promptId: string, signal: AbortSignal): Promise<readonly string[]>;
+}
+
+export interface ModelRequest {
+  /** Every function call in it is followed by exactly one response. */
+  readonly contents: readonly Content[];
+  readonly systemInstruction: string;
+  readonly tools: readonly FunctionDeclaration[];
+  readonly signal: AbortSignal;
+}
+
+export type ModelFinish = 'stop' | 'max_tokens' | 'refusal';
+
+/** What a model streams. Parts are the provider's own, verbatim: ids, thought signatures, unknown fields. */
+export type ModelEvent =
+  | { readonly kind: 'part'; readonly part: Part }
+  | { readonly kind: 'usage'; readonly usage: UsageMetadata }
+  | { readonly kind: 'finish'; readonly reason: ModelFinish; readonly responseId?: string };
+
+/** One provider with one model. */
+export interface Model {
+  /** As the provider names it; goes into the transcript. */
+  readonly name: string;
+  readonly authType: AuthType;
+  /** Tokens; undefined when unknown. */
+  readonly contextWindow?: number;
+  /** Throws `ProviderFault` for what the provider refused, the signal's reason on abort. */
+  stream(request: ModelRequest): AsyncIterable<ModelEvent>;
+}
+
+export const AUTH_TYPES = ['gemini', 'vertex-ai', 'openai', 'anthropic', 'scripted'] as const;
+export type AuthType = (typeof AUTH_TYPES)[number];
+
+/** Resolves the model of a workspace on first use; throws `SessionFault` `auth_required` naming the variable to set. */
+export type ModelSource = (cwd: string) => Promise<Model>;
