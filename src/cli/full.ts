@@ -1,0 +1,60 @@
+import yargs from 'yargs';
+import { type ChildOptions, childOptions, OPTIONS, PARSER_CONFIGURATION, valueFault } from './options.ts';
+
+/** What a command line asks for. Texts end without a newline. */
+export type CommandLine =
+  | { readonly kind: 'child'; readonly options: ChildOptions }
+  | { readonly kind: 'serve' }
+  /** Help or the version, for stdout; `note` is a line for stderr before it. */
+  | { readonly kind: 'text'; readonly text: string; readonly note?: string }
+  | { readonly kind: 'fault'; readonly text: string };
+
+/** Judges any command line with full yargs. Prints nothing and never exits. */
+export async function parseCommandLine(argv: readonly string[], version: string): Promise<CommandLine> {
+  const parsed = await runYargs(argv, version);
+  if (parsed.error !== undefined) return { kind: 'fault', text: parsed.output || parsed.error };
+  if (parsed.output !== '') return { kind: 'text', text: parsed.output };
+  const values = parsed.argv;
+  if (values['_']?.[0] === 'serve') return { kind: 'serve' };
+  if (values['acp'] === true) return { kind: 'child', options: childOptions(values) };
+  const help = (await runYargs(['--help'], version)).output;
+  if (values['restore-ask-user-question'] === true) {
+    return { kind: 'text', text: help, note: '--restore-ask-user-question has no effect without --acp or serve.' };
+  }
+  return { kind: 'text', text: help };
+}
+
+interface Parsed {
+  readonly argv: { readonly [key: string]: unknown; readonly _?: readonly (string | number)[] };
+  readonly output: string;
+  readonly error?: string;
+}
+
+async function runYargs(argv: readonly string[], version: string): Promise<Parsed> {
+  let output = '';
+  let error: string | undefined;
+  const program = yargs()
+    .scriptName('qwen-acp')
+    // Without it the texts would depend on LANG, half of them translated.
+    .locale('en')
+    .parserConfiguration(PARSER_CONFIGURATION)
+    .usage('$0 --acp [options]\n$0 serve [options]\n\nA coding agent whose questions survive a restart.')
+    .command('serve', 'Run the HTTP daemon over the agent')
+    .options(OPTIONS)
+    .check((values) => {
+      const fault = valueFault(values);
+      if (fault !== undefined) throw new Error(fault);
+      return true;
+    })
+    .strict()
+    .version(version)
+    .help()
+    .alias('help', 'h')
+    .alias('version', 'v')
+    .exitProcess(false);
+  const values = await program.parseAsync([...argv], {}, (failure: Error | undefined | null, _argv: unknown, text) => {
+    output = text;
+    if (failure) error = failure.message;
+  });
+  return { argv: values, output, ...(error !== undefined && { error }) };
+}
