@@ -1,0 +1,79 @@
+import type { RequestPermissionRequest } from '@agentclientprotocol/sdk';
+import { questionMeta, readPermissionReplyMeta } from '../meta/meta.ts';
+import type { Question, QuestionReply, QuestionRequest } from '../session/ports.ts';
+import { ASK_USER_QUESTION } from '../session/question.ts';
+
+const SUBMIT = 'proceed_once';
+const CANCEL = 'cancel';
+/** What of a client's own text goes into a function response, in characters. */
+const MAX_QUOTED = 500;
+
+/** The `session/request_permission` params of a question, in the recorded shape and key order. */
+export function permissionRequest({
+  sessionId,
+  callId,
+  questions,
+  args,
+  introduce,
+}: QuestionRequest): RequestPermissionRequest {
+  return {
+    sessionId,
+    options: [
+      { optionId: SUBMIT, name: 'Submit', kind: 'allow_once' },
+      { optionId: CANCEL, name: 'Cancel', kind: 'reject_once' },
+    ],
+    toolCall: {
+      toolCallId: callId,
+      status: 'pending',
+      title: questionTitle(questions.length),
+      content: introduce ? [{ type: 'content', content: { type: 'text', text: readable(questions) } }] : [],
+      locations: [],
+      kind: 'think',
+      rawInput: args,
+      _meta: questionMeta(ASK_USER_QUESTION, questions),
+    },
+  };
+}
+
+/** The title of a question's card. */
+export const questionTitle = (count: number): string => `Ask user ${count} question${count === 1 ? '' : 's'}`;
+
+function readable(questions: readonly Question[]): string {
+  return questions
+    .map(({ question, options }) =>
+      [question, ...options.map(({ label, description }) => `- ${label}: ${description}`)].join('\n'),
+    )
+    .join('\n\n');
+}
+
+/** Reads a client's result. Anything that is neither an offered option nor `cancelled` is a failure, never an answer. */
+export function questionReply(result: unknown): QuestionReply {
+  const response = isRecord(result) ? result : {};
+  const outcome = isRecord(response['outcome']) ? response['outcome'] : {};
+  const meta = readPermissionReplyMeta(response['_meta']);
+  switch (outcome['outcome']) {
+    case 'cancelled':
+      return meta.cancelReason === 'timeout' || meta.cancelReason === 'session_closed'
+        ? { kind: 'unattended', reason: meta.cancelReason }
+        : { kind: 'declined' };
+    case 'selected':
+      if (outcome['optionId'] === SUBMIT) return { kind: 'submitted', answers: [response['answers'], meta.answers] };
+      if (outcome['optionId'] === CANCEL) return { kind: 'declined' };
+      return {
+        kind: 'failed',
+        message: `the client chose an option that was not offered: ${quoted(outcome['optionId'])}`,
+      };
+    default:
+      return { kind: 'failed', message: 'the client sent an answer without a valid outcome' };
+  }
+}
+
+/** A client's JSON-RPC error instead of an answer. */
+export const failedReply = (code: number, message: string): QuestionReply => ({
+  kind: 'failed',
+  message: `the client answered with error ${code}: ${message.slice(0, MAX_QUOTED)}`,
+});
+
+const quoted = (value: unknown): string => (JSON.stringify(value) ?? 'nothing').slice(0, MAX_QUOTED);
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -1,0 +1,60 @@
+import type { FunctionDeclaration } from '@google/genai';
+import { ASK_USER_QUESTION } from './question.ts';
+
+/** What the model is told of `ask_user_question`: the reference's schema, in our words. */
+export const ASK_USER_QUESTION_DECLARATION: FunctionDeclaration = {
+  name: ASK_USER_QUESTION,
+  description:
+    'Ask the person one to four questions and wait for the answers. Use it when a decision is theirs to make or when ' +
+    'what they want is unclear. Each question offers two to four choices; the person may also type an answer of their own.',
+  parametersJsonSchema: {
+    type: 'object',
+    properties: {
+      questions: {
+        type: 'array',
+        minItems: 1,
+        maxItems: 4,
+        description: 'The questions, asked together.',
+        items: {
+          type: 'object',
+          properties: {
+            question: { type: 'string', description: 'The whole question, ending in a question mark.' },
+            header: { type: 'string', description: 'A label of one or two words, shown above the question.' },
+            options: {
+              type: 'array',
+              minItems: 2,
+              maxItems: 4,
+              description: 'The choices. Leave out "other": the person can always type.',
+              items: {
+                type: 'object',
+                properties: {
+                  label: { type: 'string', description: 'The choice, in a few words.' },
+                  description: { type: 'string', description: 'What choosing it means.' },
+                },
+                required: ['label', 'description'],
+              },
+            },
+            multiSelect: { type: 'boolean', description: 'True when several choices may be taken.' },
+          },
+          required: ['question', 'header', 'options'],
+        },
+      },
+      metadata: {
+        type: 'object',
+        properties: { source: { type: 'string' } },
+        description: 'Where the question comes from; not shown.',
+      },
+    },
+    required: ['questions'],
+  },
+};
+
+/** The standing instruction of a session. */
+export function systemInstruction(cwd: string): string {
+  return [
+    'You are a coding agent that works together with a person through their editor.',
+    `The workspace is ${cwd}.`,
+    `When a choice belongs to the person, ask with ${ASK_USER_QUESTION} instead of guessing; their answer comes back as the tool's result.`,
+    'Be brief and exact. Say what you did and what you did not do.',
+  ].join('\n');
+}
