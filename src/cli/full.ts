@@ -42,7 +42,9 @@ async function runYargs(argv: readonly string[], version: string): Promise<Parse
     .command('serve', 'Run the HTTP daemon over the agent')
     .options(OPTIONS)
     .check((values) => {
-      const fault = valueFault(values);
+      // After a `--` strict mode lets everything through.
+      const stray = values._.slice(values._[0] === 'serve' ? 1 : 0);
+      const fault = stray.length > 0 ? `Unknown argument: ${stray.join(', ')}` : valueFault(values);
       if (fault !== undefined) throw new Error(fault);
       return true;
     })

@@ -1,0 +1,125 @@
+import { ProviderFault, type ProviderFaultKind } from '../session/faults.ts';
+
+/** What is known of a failed request beside the error. */
+export interface FailedRequest {
+  /** The variable that holds the key or the project. */
+  readonly variable: string;
+  /** Is never repeated in a message. */
+  readonly apiKey?: string;
+  /** Whether a part of the reply had come. */
+  readonly started: boolean;
+  /** The response's Retry-After header. */
+  readonly retryAfter: string | null;
+}
+
+/** Turns whatever the Google SDK, `fetch` or a stream threw into the fault that a person and the retries understand. */
+export function geminiFault(error: unknown, request: FailedRequest): ProviderFault {
+  if (error instanceof ProviderFault) return error;
+  const refusal = readRefusal(error);
+  if (refusal === undefined) return connectionFault(error, request);
+  const { status, body } = refusal;
+  const kind = kindOf(status, body);
+  const said = wordsOf(body.message ?? '', request);
+  const retryAfterMs = retryDelay(body) ?? retryAfter(request.retryAfter, Date.now());
+  const message =
+    kind === 'auth'
+      ? `The provider refused the credentials; check ${request.variable}. It answered ${status}: ${said}`
+      : `The provider answered ${status}: ${said}`;
+  return new ProviderFault(kind, message, {
+    status,
+    cause: error,
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+  });
+}
+
+/** Google's error object, as far as it is used. */
+interface ErrorBody {
+  readonly message?: string;
+  readonly details?: readonly Readonly<Record<string, unknown>>[];
+}
+
+function readRefusal(error: unknown): { readonly status: number; readonly body: ErrorBody } | undefined {
+  if (!(error instanceof Error) || !('status' in error) || typeof error.status !== 'number') return undefined;
+  // The SDK's message is the response's JSON, in a stream after a few words of its own.
+  const start = error.message.search(/[[{]/);
+  try {
+    const parsed: unknown = JSON.parse(error.message.slice(start));
+    const first = Array.isArray(parsed) ? parsed[0] : parsed;
+    const body = first?.error;
+    if (typeof body === 'object' && body !== null) return { status: error.status, body };
+  } catch {}
+  return { status: error.status, body: { message: error.message } };
+}
+
+function kindOf(status: number, body: ErrorBody): ProviderFaultKind {
+  const message = String(body.message ?? '');
+  // A key that Google does not know is a 400 there.
+  const badKey = status === 400 && (detail(body, 'API_KEY_INVALID') || /api[ _]key not valid/i.test(message));
+  if (status === 401 || status === 403 || badKey) return 'auth';
+  if (status === 429) return 'rate_limit';
+  if (status === 408 || status >= 500) return 'server';
+  if (
+    status === 413 ||
+    (status === 400 && /token/i.test(message) && /exceed|limit|maximum|too (many|long)/i.test(message))
+  ) {
+    return 'context_overflow';
+  }
+  return 'bad_request';
+}
+
+function detail(body: ErrorBody, reason: string): boolean {
+  return Array.isArray(body.details) && body.details.some((each) => each?.['reason'] === reason);
+}
+
+/** `google.rpc.RetryInfo`, such as `{"retryDelay": "13.5s"}`; in milliseconds. */
+function retryDelay(body: ErrorBody): number | undefined {
+  if (!Array.isArray(body.details)) return undefined;
+  for (const each of body.details) {
+    const match = /^(\d+(?:\.\d+)?)s$/.exec(String(each?.['retryDelay'] ?? ''));
+    if (match) return Math.ceil(Number(match[1]) * 1000);
+  }
+  return undefined;
+}
+
+/** A Retry-After header, seconds or a date, in milliseconds from `now`. */
+export function retryAfter(header: string | null, now: number): number | undefined {
+  if (header === null || header.trim() === '') return undefined;
+  const seconds = Number(header);
+  if (Number.isFinite(seconds)) return Math.max(0, Math.ceil(seconds * 1000));
+  const date = Date.parse(header);
+  return Number.isNaN(date) ? undefined : Math.max(0, date - now);
+}
+
+function connectionFault(error: unknown, request: FailedRequest): ProviderFault {
+  const said = wordsOf(deepestMessage(error), request);
+  if (request.started) {
+    return new ProviderFault('broken_stream', `The model's reply broke off: ${said}`, { cause: error });
+  }
+  if (/incomplete json|unexpected (end|token)|json/i.test(said)) {
+    return new ProviderFault('broken_stream', `The provider sent something that is no reply: ${said}`, {
+      cause: error,
+    });
+  }
+  if (/could not load the default credentials|invalid_grant|could not refresh access token/i.test(said)) {
+    const message = `Google gave no credentials; check ${request.variable} and your application default login: ${said}`;
+    return new ProviderFault('auth', message, { cause: error });
+  }
+  return new ProviderFault('server', `The provider cannot be reached: ${said}`, { cause: error });
+}
+
+/** `fetch` hides what happened two causes deep. */
+function deepestMessage(error: unknown): string {
+  let deepest = error;
+  for (let depth = 0; depth < 5 && deepest instanceof Error && deepest.cause instanceof Error; depth += 1) {
+    deepest = deepest.cause;
+  }
+  return deepest instanceof Error ? deepest.message || deepest.name : String(deepest);
+}
+
+const LONGEST_MESSAGE = 500;
+
+function wordsOf(message: string, { apiKey }: FailedRequest): string {
+  const clean = apiKey ? message.replaceAll(apiKey, '[key]') : message;
+  const line = clean.replace(/\s+/g, ' ').trim();
+  return line.length > LONGEST_MESSAGE ? `${line.slice(0, LONGEST_MESSAGE)}…` : line;
+}
