@@ -31,6 +31,8 @@ export interface TranscriptRecord {
   readonly message?: Content;
   readonly model?: string;
   readonly usageMetadata?: UsageMetadata;
+  /** Tokens, on an assistant record. */
+  readonly contextWindowSize?: number;
   readonly toolCallResult?: ToolCallResult;
   readonly systemPayload?: unknown;
   /** The daemon's id of the prompt, on a user record. */

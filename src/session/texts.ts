@@ -1,0 +1,37 @@
+/**
+ * What records say in words: to the model in a function response, and to a person who reads the transcript.
+ * None of them blames the person for what nobody decided.
+ */
+
+/** A call whose process ended before its result was known; the model hears it when the history goes on. */
+export const CALL_NEVER_FINISHED =
+  'No result is known for this call: the program stopped before one was recorded. Nobody declined it. Call the tool again if it is still needed.';
+
+/** The same loss, shown on the card of a replayed call. */
+export const RESULT_NOT_IN_HISTORY =
+  'The saved history holds no result for this call; the program stopped before the call was finished.';
+
+/** A person cancelled the turn before the call ran. */
+export const CANCELLED_BEFORE_RUN = 'The turn was cancelled before this call ran.';
+
+/** A person submitted the question without a usable answer. */
+export const NO_ANSWER_GIVEN = 'The question was submitted, but no answer was given.';
+
+/** An earlier question of the same batch was declined, so this one was not asked. */
+export const SKIPPED_AFTER_DECLINE =
+  'Not asked: an earlier question of the same turn was declined. Wait for what the person says next.';
+
+/** The person declined the call. */
+export function declinedByPerson(toolName: string): string {
+  return `The person declined the call of ${toolName}.`;
+}
+
+/** The client answered the permission request with something that is no answer. */
+export function permissionFailed(toolName: string, reason: string): string {
+  return `Asking for permission to run ${toolName} failed: ${reason}`;
+}
+
+/** The model called a tool that the session does not offer. */
+export function unknownTool(toolName: string): string {
+  return `There is no tool named ${toolName} in this session. Use one of the tools that were offered.`;
+}
