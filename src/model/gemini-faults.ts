@@ -6,21 +6,34 @@ export interface FailedRequest {
   readonly variable: string;
   /** Is never repeated in a message. */
   readonly apiKey?: string;
-  /** Whether a part of the reply had come. */
+  /** Whether the provider had begun its reply. */
   readonly started: boolean;
-  /** The response's Retry-After header. */
+}
+
+/** An error that the provider answered, as an HTTP response or as an event in place of a chunk. */
+export class Refusal extends Error {
+  readonly status: number;
+  readonly body: string;
   readonly retryAfter: string | null;
+
+  constructor(status: number, body: string, retryAfter: string | null) {
+    super(`HTTP ${status}`);
+    this.name = 'Refusal';
+    this.status = status;
+    this.body = body;
+    this.retryAfter = retryAfter;
+  }
 }
 
 /** Turns whatever the Google SDK, `fetch` or a stream threw into the fault that a person and the retries understand. */
 export function geminiFault(error: unknown, request: FailedRequest): ProviderFault {
   if (error instanceof ProviderFault) return error;
-  const refusal = readRefusal(error);
-  if (refusal === undefined) return connectionFault(error, request);
-  const { status, body } = refusal;
+  if (!(error instanceof Refusal)) return connectionFault(error, request);
+  const { status } = error;
+  const body = readBody(error.body);
   const kind = kindOf(status, body);
-  const said = wordsOf(body.message ?? '', request);
-  const retryAfterMs = retryDelay(body) ?? retryAfter(request.retryAfter, Date.now());
+  const said = wordsOf(body.message ?? '', request) || 'nothing';
+  const retryAfterMs = retryDelay(body) ?? retryAfter(error.retryAfter, Date.now());
   const message =
     kind === 'auth'
       ? `The provider refused the credentials; check ${request.variable}. It answered ${status}: ${said}`
@@ -38,17 +51,15 @@ interface ErrorBody {
   readonly details?: readonly Readonly<Record<string, unknown>>[];
 }
 
-function readRefusal(error: unknown): { readonly status: number; readonly body: ErrorBody } | undefined {
-  if (!(error instanceof Error) || !('status' in error) || typeof error.status !== 'number') return undefined;
-  // The SDK's message is the response's JSON, in a stream after a few words of its own.
-  const start = error.message.search(/[[{]/);
+function readBody(text: string): ErrorBody {
   try {
-    const parsed: unknown = JSON.parse(error.message.slice(start));
+    const parsed: unknown = JSON.parse(text);
     const first = Array.isArray(parsed) ? parsed[0] : parsed;
-    const body = first?.error;
-    if (typeof body === 'object' && body !== null) return { status: error.status, body };
-  } catch {}
-  return { status: error.status, body: { message: error.message } };
+    if (typeof first?.error === 'object' && first.error !== null) return first.error;
+  } catch {
+    // A proxy in between answers in its own form.
+  }
+  return { message: text };
 }
 
 function kindOf(status: number, body: ErrorBody): ProviderFaultKind {
@@ -119,7 +130,8 @@ function deepestMessage(error: unknown): string {
 const LONGEST_MESSAGE = 500;
 
 function wordsOf(message: string, { apiKey }: FailedRequest): string {
-  const clean = apiKey ? message.replaceAll(apiKey, '[key]') : message;
+  const text = String(message);
+  const clean = apiKey ? text.replaceAll(apiKey, '[key]') : text;
   const line = clean.replace(/\s+/g, ' ').trim();
   return line.length > LONGEST_MESSAGE ? `${line.slice(0, LONGEST_MESSAGE)}…` : line;
 }
