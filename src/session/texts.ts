@@ -35,3 +35,6 @@ export function permissionFailed(toolName: string, reason: string): string {
 export function unknownTool(toolName: string): string {
   return `There is no tool named ${toolName} in this session. Use one of the tools that were offered.`;
 }
+
+/** Nobody answered a question before its wait ended; shown on its card, never recorded. */
+export const NOBODY_ANSWERED = 'The wait for an answer ended before anybody gave one. The question is still open.';

@@ -1,0 +1,341 @@
+import type { Part } from '@google/genai';
+import type { StopKind } from './batch.ts';
+import type { Chat } from './chat.ts';
+import type { DanglingCall } from './dangling.ts';
+import { callIdsOf, decideRestore, type Eligibility, findRestorableAskUserQuestion } from './eligibility.ts';
+import { classifyInterruption, type Interruption } from './interruption.ts';
+import type { ModelTurn } from './model-turn.ts';
+import { recoveredAgentNotice, worktreeNotice } from './notices.ts';
+import type { Model, Question, QuestionReply, SessionClient, SessionEvent } from './ports.ts';
+import { branchCheckpointRecord, fileHistorySnapshotRecord, type RecordDraft, userRecord } from './records.ts';
+import {
+  runCalls,
+  runModelLoop,
+  type StopReason,
+  stopKindOf,
+  type TurnHost,
+  type TurnOutcome,
+  TurnStopped,
+} from './turn.ts';
+import { type TurnResult, turnResultRecord } from './turn-result.ts';
+
+/** A prompt that a daemon tracks under its own id. */
+export interface Invocation {
+  readonly promptId?: string;
+  readonly originatorClientId?: string;
+}
+
+/** What starts a turn: a person's words, the call to go on with an interrupted turn, or to ask open questions again. */
+export type PromptRequest = { readonly invocation?: Invocation } & (
+  | { readonly kind: 'prompt'; readonly parts: readonly Part[] }
+  | { readonly kind: 'continue' }
+  | { readonly kind: 'restore' }
+);
+
+export interface BranchPoint {
+  readonly assistantRecordUuid: string;
+  readonly checkpointUuid: string;
+}
+
+export interface PromptEnd {
+  readonly stopReason: StopReason;
+  readonly branchPoint?: BranchPoint;
+}
+
+export interface SessionDeps {
+  readonly client: SessionClient;
+  readonly model: (cwd: string) => Promise<Model>;
+  readonly restoreAskUserQuestion: boolean;
+  /** The git branch of a folder now; undefined outside a repository. */
+  readonly gitBranch: (cwd: string) => string | undefined;
+  readonly log: (message: string, error?: unknown) => void;
+}
+
+interface Running {
+  readonly stop: AbortController;
+  readonly ended: Promise<void>;
+}
+
+const NOTHING_DONE: PromptEnd = { stopReason: 'end_turn' };
+
+/** One live session: its turns, one at a time, and which questions can be asked again. */
+export class Session {
+  readonly id: string;
+  mode = 'default';
+  readonly #deps: SessionDeps;
+  #chat: Chat;
+  /** Calls that some load has left to be asked again. */
+  readonly #open = new Set<string>();
+  #running: Running | undefined;
+  #inFlight: ModelTurn | undefined;
+  /** Settled when no replay is being shown; live updates wait for it. */
+  #shown: Promise<void> = Promise.resolve();
+  /** Whether the client has been shown the conversation by a replay. */
+  #introduced = false;
+  #prompts = 0;
+  #notices: readonly string[] = [];
+
+  constructor(id: string, chat: Chat, deps: SessionDeps) {
+    this.id = id;
+    this.#chat = chat;
+    this.#deps = deps;
+  }
+
+  get cwd(): string {
+    return this.#chat.cwd;
+  }
+
+  get chat(): Chat {
+    return this.#chat;
+  }
+
+  get busy(): boolean {
+    return this.#running !== undefined;
+  }
+
+  /** Takes the conversation as it is on disk now, after another process wrote to it. */
+  reread(chat: Chat): void {
+    this.#chat = chat;
+    this.#open.clear();
+  }
+
+  /** The one decision of a load or resume. What it opens stays open until it is answered or overtaken. */
+  open(suppressed: boolean): Eligibility {
+    const eligibility = decideRestore(
+      { switchedOn: this.#deps.restoreAskUserQuestion, suppressed, promptInFlight: this.busy },
+      () => this.#chat.lastEntry(),
+    );
+    for (const id of callIdsOf(eligibility)) this.#open.add(id);
+    return eligibility;
+  }
+
+  /** The calls that a running turn still works on; a load finalizes none of them. */
+  waiting(): ReadonlySet<string> {
+    return new Set(this.busy ? this.#chat.dangling().map(({ id }) => id) : []);
+  }
+
+  /** What the running turn has said that is not on disk yet. */
+  inFlight(): readonly SessionEvent[] {
+    return (this.#inFlight?.spoken().parts ?? []).flatMap(({ text, thought }) =>
+      text ? [{ kind: 'text' as const, text, thought: thought === true }] : [],
+    );
+  }
+
+  /** Runs `show` while live updates wait; replays of one session follow each other. */
+  async showing<T>(show: () => Promise<T>): Promise<T> {
+    const before = this.#shown;
+    const shown = before.then(show);
+    this.#shown = shown.then(ignore, ignore);
+    const result = await shown;
+    this.#introduced = true;
+    return result;
+  }
+
+  /** The client attached without a replay: it has not seen the calls. */
+  attachedUnseen(): void {
+    this.#introduced = false;
+  }
+
+  /**
+   * Runs a turn. An ordinary prompt ends the running turn first; a restore or continue that meets one leaves it alone.
+   * Throws `SessionFault` and `ProviderFault`.
+   */
+  async prompt(request: PromptRequest): Promise<PromptEnd> {
+    if (request.kind !== 'prompt' && this.busy) return NOTHING_DONE;
+    const before = this.#running?.ended;
+    this.stop('superseded');
+    const stop = new AbortController();
+    const turn = (async () => {
+      await before;
+      return stop.signal.aborted ? { stopReason: 'cancelled' as const } : await this.#run(request, stop.signal);
+    })();
+    const running: Running = { stop, ended: turn.then(ignore, ignore) };
+    this.#running = running;
+    try {
+      return await turn;
+    } finally {
+      if (this.#running === running) this.#running = undefined;
+    }
+  }
+
+  /** Stops the running turn, if there is one. */
+  stop(kind: StopKind): boolean {
+    if (this.#running === undefined) return false;
+    this.#running.stop.abort(new TurnStopped(kind));
+    return true;
+  }
+
+  /** Resolves when no turn runs and everything is written. */
+  async settled(): Promise<void> {
+    await this.#running?.ended;
+    await this.#chat.store.settled();
+  }
+
+  /** Whether the last turn can be gone on with. */
+  async interruption(): Promise<{ readonly accepted: boolean; readonly interruption: Interruption }> {
+    if (this.busy || this.#restorable() !== undefined) return { accepted: false, interruption: 'none' };
+    const { contents, turnEnded } = await this.#chat.history();
+    const interruption = classifyInterruption(contents, turnEnded);
+    return { accepted: interruption !== 'none', interruption };
+  }
+
+  /** The trailing batch, when the switch is on and every call of it was opened by a load. */
+  #restorable(): readonly DanglingCall[] | undefined {
+    if (!this.#deps.restoreAskUserQuestion) return undefined;
+    const found = findRestorableAskUserQuestion(this.#chat.lastEntry());
+    if (!('calls' in found) || !found.calls.every(({ id }) => this.#open.has(id))) return undefined;
+    return found.calls.map(({ id, name, args }) => ({ id, name: name ?? '', args: args ?? {} }));
+  }
+
+  async #run(request: PromptRequest, signal: AbortSignal): Promise<PromptEnd> {
+    const restorable = this.#restorable();
+    if (request.kind === 'restore' && restorable === undefined) return NOTHING_DONE;
+    if (request.kind === 'continue') {
+      const { contents, turnEnded } = await this.#chat.history();
+      if (restorable !== undefined || classifyInterruption(contents, turnEnded) === 'none') return NOTHING_DONE;
+    }
+    const model = await this.#deps.model(this.cwd);
+    this.#prompts = Math.max(this.#prompts, this.#chat.lastPrompt()) + 1;
+    const turn = new TrackedTurn(request, `${this.id}########${this.#prompts}`, this.#chat);
+    const host = this.#host(model, signal, turn.promptId, request.kind === 'restore');
+    try {
+      const outcome =
+        request.kind === 'restore' && restorable !== undefined
+          ? await this.#askAgain(host, restorable)
+          : await this.#begin(host, request);
+      return await turn.end(outcome, stopKindOf(signal));
+    } catch (error) {
+      await turn
+        .failed(error)
+        .catch((failure: unknown) => this.#deps.log('the end of a turn was not recorded', failure));
+      throw error;
+    } finally {
+      this.#inFlight = undefined;
+    }
+  }
+
+  async #begin(host: TurnHost, request: PromptRequest): Promise<TurnOutcome> {
+    const { chat } = host;
+    const drafts: RecordDraft[] = [...(await chat.closings())];
+    if (request.kind === 'prompt') {
+      const message = { role: 'user', parts: [...request.parts] };
+      drafts.push(userRecord(chat.context, message, request.invocation?.promptId));
+    }
+    drafts.push(fileHistorySnapshotRecord(chat.context, host.promptId));
+    await chat.append(drafts, { durable: false });
+    return await runModelLoop(host);
+  }
+
+  async #askAgain(host: TurnHost, calls: readonly DanglingCall[]): Promise<TurnOutcome> {
+    const next = await runCalls(host, calls, true);
+    if (next !== 'model') return next;
+    await this.#noteWhatChanged();
+    return await runModelLoop(host);
+  }
+
+  async #noteWhatChanged(): Promise<void> {
+    const chat = this.#chat;
+    const now = { cwd: chat.cwd, gitBranch: this.#deps.gitBranch(chat.cwd) };
+    const { contents } = await chat.history();
+    const notices = [worktreeNotice(chat.whereabouts, now), recoveredAgentNotice(contents)];
+    this.#notices = notices.filter((notice) => notice !== undefined);
+  }
+
+  #host(model: Model, signal: AbortSignal, promptId: string, restored: boolean): TurnHost {
+    const { client, restoreAskUserQuestion } = this.#deps;
+    const session = this;
+    return {
+      chat: this.#chat,
+      model,
+      signal,
+      restoreAskUserQuestion,
+      promptId,
+      async emit(event) {
+        await session.#shown;
+        await client.update(session.id, event);
+      },
+      async ask(call, questions): Promise<QuestionReply> {
+        await session.#shown;
+        return await client.ask(session.#questionRequest(call, questions, restored), signal);
+      },
+      drainQueue: () => client.drainQueue(this.id, promptId, signal),
+      takeNotices: () => this.#notices,
+      noticesLanded() {
+        session.#notices = [];
+      },
+      get inFlight() {
+        return session.#inFlight;
+      },
+      set inFlight(answer) {
+        session.#inFlight = answer;
+      },
+      now: () => performance.now(),
+    };
+  }
+
+  #questionRequest(call: DanglingCall, questions: readonly Question[], restored: boolean) {
+    const introduce = restored && !this.#introduced;
+    return { sessionId: this.id, callId: call.id, questions, args: call.args, introduce };
+  }
+}
+
+/** What a turn leaves behind beside its conversation: the checkpoint, and the record of how it ended. */
+class TrackedTurn {
+  readonly promptId: string;
+  readonly #request: PromptRequest;
+  readonly #chat: Chat;
+  readonly #startExclusive: string | null;
+  readonly #startedAt = Date.now();
+
+  constructor(request: PromptRequest, promptId: string, chat: Chat) {
+    this.#request = request;
+    this.promptId = promptId;
+    this.#chat = chat;
+    this.#startExclusive = chat.lastUuid;
+  }
+
+  async end(outcome: TurnOutcome, stop: StopKind | undefined): Promise<PromptEnd> {
+    const { stopReason } = outcome;
+    if (stopReason === 'cancelled') {
+      if (stop === 'cancel') {
+        await this.#append([this.#result({ state: 'cancelled', cancelledAt: Date.now() })], true);
+      }
+      return { stopReason };
+    }
+    const { context } = this.#chat;
+    const assistant = this.#request.kind === 'restore' ? undefined : outcome.assistantRecord;
+    const checkpoint = assistant && branchCheckpointRecord(context, this.#startExclusive, assistant);
+    const tracked = this.#request.invocation !== undefined && !outcome.unattended;
+    const result = tracked ? [this.#result({ state: 'completed', stopReason })] : [];
+    await this.#append([...(checkpoint ? [checkpoint] : []), ...result], false);
+    if (!checkpoint || !assistant) return { stopReason };
+    return { stopReason, branchPoint: { assistantRecordUuid: assistant, checkpointUuid: checkpoint.uuid } };
+  }
+
+  async failed(error: unknown): Promise<void> {
+    if (this.#request.invocation === undefined) return;
+    const message = error instanceof Error ? error.message : String(error);
+    await this.#append([this.#result({ state: 'error', message })], false);
+  }
+
+  #result(end: TurnResult['end']): RecordDraft {
+    const { invocation } = this.#request;
+    return turnResultRecord(this.#chat.context, {
+      promptId: invocation?.promptId ?? this.promptId,
+      end,
+      startedAt: this.#startedAt,
+      promptText: this.#request.kind === 'prompt' ? textOf(this.#request.parts) : '',
+      resultText: textOf(this.#chat.lastEntry()?.role === 'model' ? (this.#chat.lastEntry()?.parts ?? []) : []),
+      originatorClientId: invocation?.originatorClientId,
+    });
+  }
+
+  async #append(drafts: readonly RecordDraft[], durable: boolean): Promise<void> {
+    if (drafts.length > 0) await this.#chat.append(drafts, { durable });
+  }
+}
+
+const textOf = (parts: readonly Part[]): string =>
+  parts.flatMap(({ text, thought }) => (text && thought !== true ? [text] : [])).join('');
+
+function ignore(): void {}
