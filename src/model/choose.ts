@@ -3,6 +3,7 @@ import { parseJsonWithComments } from '../jsonc.ts';
 import { SessionFault } from '../session/faults.ts';
 import { AUTH_TYPES, type AuthType, type Model, type ModelSource } from '../session/ports.ts';
 import { readSettings, type Settings } from '../settings.ts';
+import { AUTH_METHODS } from './auth-methods.ts';
 
 export interface ModelOptions {
   /** `--auth-type`. */
@@ -40,12 +41,12 @@ export function createModelSource(options: ModelOptions): SelectableModelSource 
   };
   return Object.assign(source, {
     authenticate(methodId: string) {
-      const method = AUTH_TYPES.find((type) => type === methodId);
+      const method = AUTH_METHODS.find(({ id }) => id === methodId);
       if (method === undefined) {
         throw new SessionFault('invalid_params', `There is no authentication method "${methodId}".`);
       }
-      requireKey(method, options.env);
-      authenticated = method;
+      requireKey(method.id, options.env);
+      authenticated = method.id;
       models.clear();
     },
   });

@@ -2,6 +2,7 @@ import { LLMock } from '@copilotkit/aimock';
 import type { Content } from '@google/genai';
 import { afterEach, describe, expect, test } from 'vitest';
 import { createGeminiModel } from '../../src/model/gemini.ts';
+import { readEventData } from '../../src/model/sse.ts';
 import type { Model, ModelRequest } from '../../src/session/ports.ts';
 import { collect, modelRequest, partsOf, rejection } from '../support/collect.ts';
 import { chunk, type GeminiAnswer, type GeminiServer, startGeminiServer } from '../support/gemini-server.ts';
@@ -162,7 +163,6 @@ describe('the reply', () => {
         controller.close();
       },
     });
-    const { readEventData } = await import('../../src/model/sse.ts');
     const events: string[] = [];
     for await (const batch of readEventData(body)) events.push(...batch);
     expect(events.map((event) => JSON.parse(event))).toEqual([chunk([{ text: 'é🙂' }], 'STOP')]);
@@ -239,7 +239,7 @@ describe('faults', () => {
       { kind: 'broken_stream' },
     ],
     ['an event that is no JSON', { chunks: [], tail: 'data: oops\n\n' }, { kind: 'broken_stream' }],
-    ['a connection that is reset', { chunks: [chunk([{ text: 'a' }])], then: 'reset' }, { kind: 'broken_stream' }],
+    ['a connection that is reset', { chunks: [chunk([{ text: 'a' }])], after: 'reset' }, { kind: 'broken_stream' }],
     ['a reply without parts', { chunks: [chunk([], 'STOP')] }, { kind: 'empty_reply' }],
     ['a reply of one empty text', { chunks: [chunk([{ text: '' }], 'STOP')] }, { kind: 'empty_reply' }],
     ['a malformed function call', { chunks: [chunk([], 'MALFORMED_FUNCTION_CALL')] }, { kind: 'empty_reply' }],
@@ -271,7 +271,7 @@ describe('abort', () => {
   const reason = new Error('cancelled by the person');
 
   test('[MD-4, ACP-7] ends a stream that hangs, with the reason, and closes the connection', async () => {
-    const { server, model } = await serve({ chunks: [chunk([{ text: 'a' }])], then: 'hang' });
+    const { server, model } = await serve({ chunks: [chunk([{ text: 'a' }])], after: 'hang' });
     const controller = new AbortController();
     const stream = model.stream(modelRequest('hello', controller.signal))[Symbol.asyncIterator]();
     await stream.next();
@@ -297,7 +297,7 @@ describe('abort', () => {
   });
 
   test('[MD-4] a reader that stops early closes the connection', async () => {
-    const { server, model } = await serve({ chunks: [chunk([{ text: 'a' }])], then: 'hang' });
+    const { server, model } = await serve({ chunks: [chunk([{ text: 'a' }])], after: 'hang' });
     for await (const _ of model.stream(modelRequest('hello'))) break;
     await server.hungUp;
   });

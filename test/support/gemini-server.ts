@@ -18,7 +18,7 @@ export type GeminiAnswer =
       /** Verbatim text after the chunks, for events that are cut or malformed. */
       readonly tail?: string;
       /** After all of that: `end` (default), `hang` for ever, or `reset` the connection. */
-      readonly then?: 'end' | 'hang' | 'reset';
+      readonly after?: 'end' | 'hang' | 'reset';
       /** Everything in one write (default), or one write a chunk. */
       readonly separately?: boolean;
     }
@@ -27,7 +27,7 @@ export type GeminiAnswer =
 export interface GeminiServer {
   readonly url: string;
   readonly requests: readonly SeenRequest[];
-  /** Resolves when the peer has closed the connection of a request answered with `then: 'hang'`. */
+  /** Resolves when the peer has closed the connection of a request answered with `after: 'hang'`. */
   readonly hungUp: Promise<void>;
   close(): Promise<void>;
 }
@@ -73,8 +73,8 @@ async function respond(response: ServerResponse, answer: GeminiAnswer, hungUp: (
   for (const text of [...writes, answer.tail ?? '']) {
     if (text !== '') await new Promise<void>((resolve) => response.write(text, () => resolve()));
   }
-  if (answer.then === 'hang') response.on('close', hungUp);
-  else if (answer.then === 'reset') response.socket?.resetAndDestroy();
+  if (answer.after === 'hang') response.on('close', hungUp);
+  else if (answer.after === 'reset') response.socket?.resetAndDestroy();
   else response.end();
 }
 
