@@ -1,5 +1,8 @@
-import { readFileSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+
+/** Bytes; both files hold one path. */
+const LONGEST_FILE = 4_096;
 
 /**
  * The checked-out branch of the repository around `cwd`: its name, `HEAD` when none is checked out (as
@@ -33,10 +36,17 @@ function branchOfHead(head: string | undefined): string | undefined {
   return /^([0-9a-f]{40,64}|ref: \S+)\s*$/.test(head) ? 'HEAD' : undefined;
 }
 
+/** The start of a regular file. The repository is somebody else's: a FIFO or a huge file in it must not hold us up. */
 function read(path: string): string | undefined {
+  let fd: number | undefined;
   try {
-    return readFileSync(path, 'utf8');
+    fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    if (!fstatSync(fd).isFile()) return undefined;
+    const bytes = Buffer.alloc(LONGEST_FILE);
+    return bytes.toString('utf8', 0, readSync(fd, bytes, 0, bytes.length, 0));
   } catch {
     return undefined;
+  } finally {
+    if (fd !== undefined) closeSync(fd);
   }
 }

@@ -27,7 +27,7 @@ export function projectSlug(cwd: string): string {
 
 /** The folder with the transcripts of a working directory. */
 export function chatsDir(cwd: string, env: PathEnvironment = process.env): string {
-  return join(runtimeDir(env), 'projects', projectSlug(cwd), 'chats');
+  return join(runtimeDir(env), 'projects', projectSlug(resolve(cwd)), 'chats');
 }
 
 /** The transcript of a session. Throws `SessionFault` `unknown_session` for an id that is no UUID. */
