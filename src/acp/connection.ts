@@ -1,0 +1,330 @@
+import type { Readable, Writable } from 'node:stream';
+import type { CancellationToken } from 'vscode-jsonrpc/node';
+import { CancellationTokenSource, createMessageConnection, ParameterStructures } from 'vscode-jsonrpc/node';
+import type { Log } from '../log.ts';
+import { DeadlineError, fromResponseError, HangUpError, RequestError, toResponseError } from './errors.ts';
+import { MAX_INBOUND_LINE, MAX_OUTBOUND_LINE, NdjsonReader, NdjsonWriter, requestIdPrefix } from './ndjson.ts';
+import { Outbox } from './outbox.ts';
+import type { NotificationMethod, RequestMethod } from './rpc.ts';
+
+/** Registers what is to be done right after the response was put on the wire, before anything that is sent later. */
+export type AfterResponse = (action: () => void) => void;
+
+/**
+ * Answers one request. `signal` aborts when the peer cancels it (reason: `RequestError` -32800) or the connection ends
+ * (reason: `HangUpError`). A thrown `RequestError` goes to the peer as it is, anything else as "Internal error".
+ */
+export type Handler<P, R> = (params: P, signal: AbortSignal, afterResponse: AfterResponse) => R | Promise<R>;
+
+export interface RequestOptions {
+  /** Stops the wait at once; the peer is told, and its late answer finds nobody. */
+  readonly signal?: AbortSignal;
+  /** Milliseconds until the request is given up with a `DeadlineError`. */
+  readonly deadlineMs?: number;
+}
+
+export interface ConnectionOptions {
+  /** How long running handlers may take to stop after the end, in milliseconds. */
+  readonly graceMs?: number;
+  readonly maxInboundLineBytes?: number;
+  readonly maxOutboundLineBytes?: number;
+  /** What of a handler's own exceptions the peer may know; undefined for none of it. */
+  readonly toRequestError?: (error: unknown) => RequestError | undefined;
+}
+
+export interface Connection {
+  /** Also serves the method's aliases. */
+  onRequest<P, R>(method: RequestMethod<P, R>, handler: NoInfer<Handler<P, R>>): void;
+  /** `handler` runs in the order of arrival, before whatever the peer sent later. */
+  onNotification<P>(method: NotificationMethod<P>, handler: (params: P) => void): void;
+  /**
+   * Rejects with `RequestError` for what the peer answered (-32603 for a result that does not parse), `HangUpError` when
+   * the connection ends, `DeadlineError`, or the signal's reason.
+   */
+  request<P, R>(method: RequestMethod<P, R>, params: P, options?: RequestOptions): Promise<R>;
+  /** Resolves when the transport can take more; rejects once the connection is closed. */
+  notify<P>(method: NotificationMethod<P>, params: P): Promise<void>;
+  /** Sends one whole message that is JSON already, without its newline, in order with everything else. */
+  notifyRaw(line: Uint8Array | string): Promise<void>;
+  /** Aborts when the connection begins to end, with a `HangUpError`. */
+  readonly signal: AbortSignal;
+  /** Resolves once running handlers have answered, or their time is up, and the output is flushed. */
+  readonly closed: Promise<void>;
+  listen(): void;
+  /** Ends the output: the peer sees the end of its input. What it still says is read. */
+  end(): void;
+  /** Ends the connection as if the peer had closed it. */
+  hangUp(reason: string): void;
+}
+
+const DEFAULT_GRACE_MS = 1500;
+
+export function createConnection(
+  input: Readable,
+  output: Writable,
+  log: Log,
+  options: ConnectionOptions = {},
+): Connection {
+  return new RpcConnection(input, output, log, options);
+}
+
+interface Served {
+  readonly method: RequestMethod<unknown, unknown>;
+  readonly handler: Handler<unknown, unknown>;
+}
+
+class RpcConnection implements Connection {
+  readonly closed: Promise<void>;
+  readonly #input: Readable;
+  readonly #output: Writable;
+  readonly #log: Log;
+  readonly #options: ConnectionOptions;
+  readonly #reader: NdjsonReader;
+  readonly #outbox: Outbox;
+  readonly #writer: NdjsonWriter;
+  readonly #rpc: ReturnType<typeof createMessageConnection>;
+  readonly #hangUp = new AbortController();
+  readonly #requests = new Map<string, Served>();
+  readonly #notifications = new Map<string, (params: unknown) => void>();
+  /** One entry a running handler. */
+  readonly #running = new Map<AbortController, Promise<unknown>>();
+  /** How each outbound request that still waits is given up. */
+  readonly #waiting = new Set<(reason: Error) => void>();
+  readonly #afterResult = new WeakMap<object, readonly (() => void)[]>();
+
+  constructor(input: Readable, output: Writable, log: Log, options: ConnectionOptions) {
+    this.#input = input;
+    this.#output = output;
+    this.#log = log;
+    this.#options = options;
+    const prefix = requestIdPrefix();
+    this.#outbox = new Outbox(output, (cause) =>
+      this.#end(new HangUpError('transport', 'the peer is gone', { cause })),
+    );
+    this.#writer = new NdjsonWriter(this.#outbox, {
+      prefix,
+      maxLineBytes: options.maxOutboundLineBytes ?? MAX_OUTBOUND_LINE,
+      log,
+      onResult: (result) => this.#runAfter(result),
+    });
+    this.#reader = new NdjsonReader(input, {
+      prefix,
+      maxLineBytes: options.maxInboundLineBytes ?? MAX_INBOUND_LINE,
+      refuse: (error) => this.#refuse(error),
+      outbox: this.#outbox,
+    });
+    const debug = (message: string) => log.debug(message);
+    this.#rpc = createMessageConnection(this.#reader, this.#writer, {
+      error: debug,
+      warn: debug,
+      info: debug,
+      log: debug,
+    });
+    // The handlers for everything get the params untouched; the others would spread arrays and refuse by their own rules.
+    this.#rpc.onRequest((method, params, token) => this.#serve(method, params, token));
+    this.#rpc.onNotification((method, params) => this.#receive(method, params));
+    this.closed = this.#close();
+  }
+
+  get signal(): AbortSignal {
+    return this.#hangUp.signal;
+  }
+
+  onRequest<P, R>(method: RequestMethod<P, R>, handler: NoInfer<Handler<P, R>>): void {
+    const served = { method, handler: handler as Handler<unknown, unknown> };
+    for (const name of [method.name, ...method.aliases]) this.#requests.set(name, served);
+  }
+
+  onNotification<P>(method: NotificationMethod<P>, handler: (params: P) => void): void {
+    for (const name of [method.name, ...method.aliases]) {
+      this.#notifications.set(name, (params) => handler(method.params(params)));
+    }
+  }
+
+  async request<P, R>(method: RequestMethod<P, R>, params: P, options: RequestOptions = {}): Promise<R> {
+    this.signal.throwIfAborted();
+    options.signal?.throwIfAborted();
+    const result = await this.#ask(method.name, params, options);
+    return parsedResult(method, result);
+  }
+
+  async notify<P>(method: NotificationMethod<P>, params: P): Promise<void> {
+    const message = { jsonrpc: '2.0', method: method.name, params };
+    await this.#writer.write(message);
+  }
+
+  notifyRaw(line: Uint8Array | string): Promise<void> {
+    return this.#writer.writeRaw(line);
+  }
+
+  listen(): void {
+    this.#rpc.listen();
+  }
+
+  end(): void {
+    this.#writer.end();
+  }
+
+  hangUp(reason: string): void {
+    this.#end(new HangUpError('local', reason));
+  }
+
+  #ask(method: string, params: unknown, { signal, deadlineMs }: RequestOptions): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const source = new CancellationTokenSource();
+      const giveUp = (reason: unknown): void => {
+        forget();
+        reject(reason);
+        source.cancel();
+      };
+      const onAbort = () => giveUp(signal?.reason);
+      const timer =
+        deadlineMs === undefined
+          ? undefined
+          : setTimeout(() => giveUp(new DeadlineError(method, deadlineMs)), deadlineMs);
+      const forget = (): void => {
+        clearTimeout(timer);
+        signal?.removeEventListener('abort', onAbort);
+        this.#waiting.delete(giveUp);
+      };
+      signal?.addEventListener('abort', onAbort, { once: true });
+      this.#waiting.add(giveUp);
+      this.#rpc.sendRequest(method, ParameterStructures.byName, params, source.token).then(
+        (result) => {
+          forget();
+          resolve(result);
+        },
+        (error: unknown) => {
+          forget();
+          reject(fromResponseError(error));
+        },
+      );
+    });
+  }
+
+  async #serve(name: string, params: unknown, token: CancellationToken): Promise<unknown> {
+    const served = this.#requests.get(name);
+    if (!served) throw toResponseError(RequestError.methodNotFound(name));
+    const abort = new AbortController();
+    if (this.signal.aborted) abort.abort(this.signal.reason);
+    const subscription = token.onCancellationRequested(() => abort.abort(RequestError.requestCancelled()));
+    const answer = this.#answer(served, params, abort.signal);
+    this.#running.set(abort, answer);
+    try {
+      return await answer;
+    } catch (error) {
+      throw toResponseError(this.#refusal(name, error, abort.signal));
+    } finally {
+      subscription.dispose();
+      this.#running.delete(abort);
+    }
+  }
+
+  async #answer({ method, handler }: Served, params: unknown, signal: AbortSignal): Promise<unknown> {
+    const actions: (() => void)[] = [];
+    const result = await handler(method.params(params), signal, (action) => actions.push(action));
+    if (actions.length === 0) return result;
+    // A copy, as a handler may give the same object to two requests.
+    const own = { ...(result as object) };
+    this.#afterResult.set(own, actions);
+    return own;
+  }
+
+  #refusal(name: string, error: unknown, signal: AbortSignal): RequestError {
+    if (error instanceof RequestError) return error;
+    const known = this.#options.toRequestError?.(error);
+    if (known) return known;
+    if (signal.aborted && (error === signal.reason || (error instanceof Error && error.name === 'AbortError'))) {
+      return RequestError.requestCancelled();
+    }
+    this.#log.error(`${name} failed`, error);
+    return RequestError.internalError();
+  }
+
+  #receive(name: string, params: unknown): void {
+    const handle = this.#notifications.get(name);
+    if (!handle) this.#log.debug(`ignored the notification ${name}`);
+    try {
+      handle?.(params);
+    } catch (error) {
+      this.#log.warn(`the notification ${name} was not handled`, error);
+    }
+  }
+
+  #runAfter(result: unknown): void {
+    const actions = typeof result === 'object' && result !== null ? this.#afterResult.get(result) : undefined;
+    for (const action of actions ?? []) {
+      try {
+        action();
+      } catch (error) {
+        this.#log.error('what was to follow a response failed', error);
+      }
+    }
+  }
+
+  #refuse(error: RequestError): void {
+    // A broken output ends the connection elsewhere.
+    this.#writer.write({ jsonrpc: '2.0', id: null, error: error.toErrorObject() } as never).catch(() => {});
+  }
+
+  #end(reason: HangUpError): void {
+    if (this.signal.aborted) return;
+    this.#hangUp.abort(reason);
+    for (const abort of this.#running.keys()) abort.abort(reason);
+    for (const giveUp of this.#waiting) giveUp(reason);
+  }
+
+  async #close(): Promise<void> {
+    await Promise.race([this.#reader.ended.then((error) => this.#end(endOfInput(error))), onceAborted(this.signal)]);
+    const settled = await within(this.#options.graceMs ?? DEFAULT_GRACE_MS, this.#settle());
+    if (!settled) this.#log.warn('the connection was closed before everything had been answered and sent');
+    this.#outbox.close(this.signal.reason as Error);
+    this.#rpc.dispose();
+    // A peer may close one pipe and keep the other, or never read again; the process must still be able to exit.
+    this.#input.destroy();
+    if (!settled) this.#output.destroy();
+  }
+
+  async #settle(): Promise<void> {
+    while (this.#running.size > 0) await Promise.allSettled(this.#running.values());
+    // vscode-jsonrpc writes a response some promise callbacks after its handler's end.
+    await new Promise((resolve) => setImmediate(resolve));
+    await this.#outbox.flushed();
+  }
+}
+
+function parsedResult<P, R>(method: RequestMethod<P, R>, result: unknown): R {
+  if (!method.result) return result as R;
+  try {
+    return method.result(result);
+  } catch (error) {
+    if (!(error instanceof RequestError)) throw error;
+    throw RequestError.internalError(`Malformed result of ${method.name}`, error.data);
+  }
+}
+
+function endOfInput(error: Error | undefined): HangUpError {
+  return error
+    ? new HangUpError('transport', 'the input broke', { cause: error })
+    : new HangUpError('eof', 'the peer closed the connection');
+}
+
+/** Whether `work` was done in time. */
+async function within(milliseconds: number, work: Promise<void>): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const expired = new Promise<false>((resolve) => {
+    timer = setTimeout(() => resolve(false), milliseconds);
+  });
+  try {
+    return await Promise.race([work.then(() => true), expired]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function onceAborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}
