@@ -1,11 +1,14 @@
 // Compiles the protocol's published JSON Schema into src/acp/generated/, so that no validator is compiled at start-up.
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { Ajv } from 'ajv';
 import { _, getProperty, not } from 'ajv/dist/compile/codegen/index.js';
 import { Type } from 'ajv/dist/compile/util.js';
 import { checkDataTypes, DataType } from 'ajv/dist/compile/validate/dataType.js';
 import standaloneCode from 'ajv/dist/standalone/index.js';
+
+const SCHEMA = createRequire(import.meta.url).resolve('@agentclientprotocol/sdk/schema/v1/schema.json');
 
 const DEFINITIONS = [
   'InitializeRequest',
@@ -166,9 +169,7 @@ const variants = {
 
 /** Writes validators.js and validators.d.ts; leaves them untouched where nothing changed. */
 export async function generateValidators() {
-  const { $defs } = JSON.parse(
-    await readFile(fileURLToPath(import.meta.resolve('@agentclientprotocol/sdk/schema/v1/schema.json')), 'utf8'),
-  );
+  const { $defs } = JSON.parse(await readFile(SCHEMA, 'utf8'));
   const ajv = new Ajv({
     strict: false,
     useDefaults: true,
