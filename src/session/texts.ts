@@ -11,6 +11,9 @@ export const CALL_NEVER_FINISHED =
 export const RESULT_NOT_IN_HISTORY =
   'The saved history holds no result for this call; the program stopped before the call was finished.';
 
+/** Stands in a replay where the records that came before are lost. */
+export const HISTORY_GAP = 'Some of the conversation before this point is missing from the saved history.';
+
 /** A person cancelled the turn before the call ran. */
 export const CANCELLED_BEFORE_RUN = 'The turn was cancelled before this call ran.';
 

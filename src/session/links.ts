@@ -1,0 +1,129 @@
+import { forEachLine } from './lines.ts';
+import { hashOf, matchHead, NO_PARENT, newHead, parseRecord, RECORD_START, typeCodeOf } from './record-bytes.ts';
+import type { TranscriptFile } from './transcript-file.ts';
+
+const FIRST_CAPACITY = 1024;
+/** A glued line is tried from so many places before it is given up. */
+const MAX_GLUE_ATTEMPTS = 8;
+
+/** Where the records of a file are and how they are linked: about thirty bytes a record, nothing of their contents. */
+export class Links {
+  count = 0;
+  /** Bytes from the start of the file. */
+  offsets = new Float64Array(FIRST_CAPACITY);
+  lengths = new Uint32Array(FIRST_CAPACITY);
+  /** 53-bit hashes of `uuid` and `parentUuid`; the latter may be `NO_PARENT`. */
+  ids = new Float64Array(FIRST_CAPACITY);
+  parents = new Float64Array(FIRST_CAPACITY);
+  types = new Uint8Array(FIRST_CAPACITY);
+  /** Lines that are no records; a torn last line is not among them. */
+  corrupt = 0;
+
+  push(offset: number, length: number, id: number, parent: number, type: number): void {
+    if (this.count === this.offsets.length) this.#grow();
+    const at = this.count++;
+    this.offsets[at] = offset;
+    this.lengths[at] = length;
+    this.ids[at] = id;
+    this.parents[at] = parent;
+    this.types[at] = type;
+  }
+
+  #grow(): void {
+    const capacity = this.offsets.length * 2;
+    this.offsets = grown(this.offsets, new Float64Array(capacity));
+    this.lengths = grown(this.lengths, new Uint32Array(capacity));
+    this.ids = grown(this.ids, new Float64Array(capacity));
+    this.parents = grown(this.parents, new Float64Array(capacity));
+    this.types = grown(this.types, new Uint8Array(capacity));
+  }
+}
+
+function grown<T extends Float64Array | Uint32Array | Uint8Array>(from: T, to: T): T {
+  to.set(from);
+  return to;
+}
+
+/**
+ * Reads the links of every record from byte `start` of the file to its end. Where `start` is not 0, what stands before
+ * the first line feed from there on is left out.
+ */
+export async function readLinks(file: TranscriptFile, start: number): Promise<Links> {
+  const links = new Links();
+  const head = newHead();
+  let chunk = Number.NaN;
+  let nextStart = 0;
+  let cut = start > 0;
+  // One byte earlier, so that a line that begins exactly at `start` is whole.
+  links.corrupt = await forEachLine(file, cut ? start - 1 : 0, (buffer, lineFrom, lineTo, offset, terminated) => {
+    if (cut) {
+      cut = false;
+      return;
+    }
+    const from = trimmedStart(buffer, lineFrom, lineTo, offset);
+    const to = trimmedEnd(buffer, from, lineTo);
+    if (from === to) return;
+    // The lines of one chunk come one after another: a search counts for all of them that end before what it found.
+    if (chunk !== offset - lineFrom || nextStart <= from) {
+      chunk = offset - lineFrom;
+      nextStart = buffer.indexOf(RECORD_START, from + 1);
+      if (nextStart === -1) nextStart = Number.POSITIVE_INFINITY;
+    }
+    const at = offset + from - lineFrom;
+    const plain = terminated && nextStart >= to && matchHead(buffer, from, to, head);
+    if (plain) links.push(at, to - from, head.id, head.parent, head.type);
+    else linkOddLine(links, buffer, from, to, at, terminated);
+  });
+  return links;
+}
+
+/** A line that does not look like one whole record: another writer's, glued, torn, or damaged. */
+function linkOddLine(
+  links: Links,
+  buffer: Buffer,
+  from: number,
+  to: number,
+  offset: number,
+  terminated: boolean,
+): void {
+  for (const start of recordStarts(buffer, from, to)) {
+    const record = parseRecord(buffer, start, to);
+    if (!record) continue;
+    const parent = record.parentUuid === null ? NO_PARENT : hashOf(record.parentUuid);
+    links.push(offset + start - from, to - start, hashOf(record.uuid), parent, typeCodeOf(record.type));
+    if (start !== from && terminated) links.corrupt++;
+    return;
+  }
+  if (!terminated) return;
+  const head = newHead();
+  // Its body will not parse, but its links still show the way to what is before it.
+  if (matchHead(buffer, from, to, head)) links.push(offset, to - from, head.id, head.parent, head.type);
+  else links.corrupt++;
+}
+
+/** Where a record may begin in a line: at its start, else behind a torn one, the last place first. */
+function recordStarts(buffer: Buffer, from: number, to: number): number[] {
+  const starts = [from];
+  for (let at = to; starts.length <= MAX_GLUE_ATTEMPTS; ) {
+    at = buffer.lastIndexOf(RECORD_START, at - 1);
+    if (at <= from) break;
+    starts.push(at);
+  }
+  return starts;
+}
+
+const BLANKS = new Set([0, 9, 13, 32]);
+
+/** Skips a byte order mark at the file's start, and the zeros that a crash can leave where data was to be. */
+function trimmedStart(buffer: Buffer, from: number, to: number, offset: number): number {
+  let at = from;
+  if (offset === 0 && buffer[at] === 0xef && buffer[at + 1] === 0xbb && buffer[at + 2] === 0xbf) at += 3;
+  while (at < to && BLANKS.has(buffer[at] as number)) at++;
+  return Math.min(at, to);
+}
+
+function trimmedEnd(buffer: Buffer, from: number, to: number): number {
+  let at = to;
+  while (at > from && BLANKS.has(buffer[at - 1] as number)) at--;
+  return at;
+}

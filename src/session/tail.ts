@@ -1,0 +1,87 @@
+import type { Content } from '@google/genai';
+import { TAIL_BYTES } from './append.ts';
+import { type Conversation, type Damage, readConversationFrom } from './conversation.ts';
+import { lastEntryOf } from './history.ts';
+import { readBytes } from './lines.ts';
+import { ASSISTANT, USER } from './record-bytes.ts';
+import type { TailState } from './store.ts';
+import type { TranscriptFile } from './transcript-file.ts';
+import type { TranscriptRecord } from './transcript.ts';
+
+const FIRST_SPAN = 64 << 10;
+const GROWTH = 4;
+
+/** What the end of a transcript says: enough to decide a restore and to append, without the rest of the file. */
+export interface Tail extends TailState {
+  /** The newest records of the conversation, at least as many as asked for if there are so many, in order. */
+  readonly records: readonly TranscriptRecord[];
+  /** Whether the conversation begins before `records`. */
+  readonly hasMore: boolean;
+  /** The last entry of the API history, a batch's results one entry each; undefined where the history is empty. */
+  readonly lastEntry: Content | undefined;
+  /** As far as the file was read. */
+  readonly damage: Damage;
+}
+
+/** Reads the end of a transcript; the cost is that of the records asked for, not of the file. */
+export async function readTail(file: TranscriptFile, wanted: { readonly records: number }): Promise<Tail> {
+  const { conversation, lastEntry } = await readTailConversation(file, wanted.records);
+  const from = Math.max(0, conversation.length - wanted.records);
+  const records: TranscriptRecord[] = [];
+  for await (const record of conversation.records({ from })) records.push(record);
+  return {
+    ...(await readTailState(file, conversation)),
+    records,
+    hasMore: from > 0 || !conversation.complete,
+    lastEntry,
+    damage: conversation.damage,
+  };
+}
+
+/** What an append needs to know of the file that `conversation` was read from. */
+export async function readTailState(file: TranscriptFile, conversation: Conversation): Promise<TailState> {
+  const tailBytes = Buffer.alloc(Math.min(file.size, TAIL_BYTES));
+  const read = await readBytes(file, tailBytes, file.size - tailBytes.length, tailBytes.length);
+  return {
+    ino: file.ino,
+    size: file.size,
+    tailBytes: tailBytes.subarray(0, read),
+    endsWithNewline: read > 0 && tailBytes[read - 1] === 0x0a,
+    lastUuid: conversation.last?.uuid ?? null,
+  };
+}
+
+export interface TailConversation {
+  readonly conversation: Conversation;
+  readonly lastEntry: Content | undefined;
+}
+
+/** A conversation of which at least the newest `records` are read, and enough to know the last entry of its history. */
+export async function readTailConversation(file: TranscriptFile, records: number): Promise<TailConversation> {
+  for (let span = FIRST_SPAN; ; span *= GROWTH) {
+    const conversation = await readConversationFrom(file, file.size - span);
+    if (!conversation || (conversation.length < records && !conversation.complete)) continue;
+    const lastEntry = await readLastEntry(conversation);
+    if (lastEntry !== undefined || conversation.complete) return { conversation, lastEntry: lastEntry ?? undefined };
+  }
+}
+
+/** The last entry of the API history; null where a compression emptied it, undefined where none has been read. */
+export async function readLastEntry(conversation: Conversation): Promise<Content | null | undefined> {
+  for (let to = conversation.length; to > 0; ) {
+    // A stretch begins with a message that results can belong to, so those beside the chain come out with it.
+    let from = to - 1;
+    while (from > 0 && !isMessage(conversation.typeAt(from))) from--;
+    if (!conversation.complete && !isMessage(conversation.typeAt(from))) return undefined;
+    const records: TranscriptRecord[] = [];
+    for await (const record of conversation.records({ from, to })) records.push(record);
+    const entry = lastEntryOf(records);
+    if (entry !== undefined) return entry;
+    to = from;
+  }
+  return undefined;
+}
+
+function isMessage(type: number): boolean {
+  return type === USER || type === ASSISTANT;
+}
