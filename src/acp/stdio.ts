@@ -1,10 +1,103 @@
+import { homedir } from 'node:os';
+import type { Writable } from 'node:stream';
 import type { ChildOptions } from '../cli/options.ts';
+import { createLog, type Log, logLevelFrom } from '../log.ts';
+import { createModelSource } from '../model/choose.ts';
+import type { StopKind } from '../session/batch.ts';
+import { gitBranch } from '../session/git.ts';
+import { Sessions } from '../session/sessions.ts';
+import { Agent, type ClientIdentity } from './agent.ts';
+import { WireClient } from './client.ts';
+import { createConnection } from './connection.ts';
+import { toRequestError } from './faults.ts';
 
 export interface StdioAgentOptions extends ChildOptions {
   readonly version: string;
 }
 
-/** Serves the agent on this process's stdio until the client hangs up. */
-export async function runStdioAgent(_options: StdioAgentOptions): Promise<void> {
-  process.stderr.write('qwen-acp: the stdio agent is not wired up yet.\n');
+/** The reference's daemon sets it; the child acknowledges its value. */
+const GUARD_VARIABLE = 'QWEN_CODE_PRIVATE_EXTERNAL_TOOL_GUARD';
+
+const SIGNALS = {
+  SIGTERM: { stop: 'shutdown', exitCode: 0 },
+  SIGINT: { stop: 'shutdown', exitCode: 130 },
+  SIGHUP: { stop: 'hangup', exitCode: 0 },
+} as const satisfies Record<string, { stop: StopKind; exitCode: number }>;
+
+/**
+ * Serves the agent on this process's stdio until the client hangs up or a signal ends it; every turn has stopped and
+ * everything is written when it returns.
+ */
+export async function runStdioAgent(options: StdioAgentOptions): Promise<void> {
+  const frames = keepStdoutForFrames();
+  const log = createLog(logLevelFrom(options.logLevel, process.env['QWEN_ACP_LOG']));
+  const connection = createConnection(process.stdin, frames, log, {
+    ...(options.maxLineBytes !== undefined && { maxInboundLineBytes: options.maxLineBytes }),
+    toRequestError,
+  });
+  const client: ClientIdentity = { isDaemon: false };
+  const models = createModelSource({
+    env: process.env,
+    home: homedir(),
+    ...(options.authType && { authType: options.authType }),
+    ...(options.model !== undefined && { model: options.model }),
+    ...(options.script !== undefined && { scriptFile: options.script }),
+  });
+  const sessions = new Sessions({
+    client: new WireClient(connection, () => client.isDaemon),
+    model: models,
+    restoreAskUserQuestion: options.restoreAskUserQuestion,
+    gitBranch,
+    version: options.version,
+    env: process.env,
+    log,
+  });
+  const ending = endOnSignals((kind) => connection.hangUp(kind));
+  const agent = new Agent(
+    {
+      connection,
+      sessions,
+      models,
+      version: options.version,
+      restoreAskUserQuestion: options.restoreAskUserQuestion,
+      externalToolGuard: process.env[GUARD_VARIABLE] || undefined,
+      stopKind: () => ending.stop,
+    },
+    client,
+  );
+  agent.serve();
+  connection.listen();
+  logStrays(log);
+  await connection.closed;
+  await sessions.shutdown(ending.stop);
+  // Sockets of a provider may stay open for reuse; nothing is left to be done on them.
+  process.exit(ending.exitCode);
+}
+
+/** Whatever prints, `console` included, goes to stderr from here on; only the returned stream writes to the client. */
+function keepStdoutForFrames(): Writable {
+  const frames = process.stdout;
+  Object.defineProperty(process, 'stdout', { configurable: true, get: () => process.stderr });
+  return frames;
+}
+
+interface Ending {
+  stop: StopKind;
+  exitCode: number;
+}
+
+function endOnSignals(hangUp: (signal: string) => void): Ending {
+  const ending: Ending = { stop: 'shutdown', exitCode: 0 };
+  for (const [signal, { stop, exitCode }] of Object.entries(SIGNALS)) {
+    process.once(signal, () => {
+      Object.assign(ending, { stop, exitCode });
+      hangUp(signal);
+    });
+  }
+  return ending;
+}
+
+/** A promise that nobody owns is a bug to be seen, not a reason to lose every session. */
+function logStrays(log: Log): void {
+  process.on('unhandledRejection', (reason) => log.error('unhandled rejection', reason));
 }

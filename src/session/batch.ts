@@ -25,7 +25,7 @@ export interface CallResult {
  * client failed, so that the model is not called. `unattended`: nobody decided; `results` are those that came before.
  */
 export type BatchEnd =
-  | { readonly kind: 'settled'; readonly results: readonly CallResult[]; readonly then: 'model' | 'stop' }
+  | { readonly kind: 'settled'; readonly results: readonly CallResult[]; readonly next: 'model' | 'stop' }
   | {
       readonly kind: 'unattended';
       readonly reason: UnattendedReason;
@@ -59,7 +59,7 @@ export async function runBatch(calls: readonly DanglingCall[], host: BatchHost):
     results.push(step.result);
     if (index < calls.length - 1) await host.finished(step.result);
   }
-  return { kind: 'settled', results, then: stopped ? 'stop' : 'model' };
+  return { kind: 'settled', results, next: stopped ? 'stop' : 'model' };
 }
 
 type Step =

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { Content, Part } from '@google/genai';
 import { type DanglingCall, danglingCalls, idCalls } from './dangling.ts';
-import { emptyHistory, foldRecord, type History, pairCalls } from './history.ts';
+import { HistoryFold, type SessionHistory } from './history.ts';
 import { type CallIds, withProviderCallIds } from './model-turn.ts';
 import type { Whereabouts } from './notices.ts';
+import { pairCalls } from './pairing.ts';
 import { closingRecord, type RecordContext, type RecordDraft } from './records.ts';
 import type { AppendOptions, TranscriptStore } from './store.ts';
 import * as texts from './texts.ts';
@@ -30,17 +31,17 @@ export const EMPTY_END: ChatEnd = {
 export class Chat {
   readonly context: RecordContext;
   readonly #store: TranscriptStore;
-  readonly #read: () => Promise<History>;
+  readonly #read: () => Promise<HistoryFold>;
   #end: ChatEnd;
-  #history: Promise<History> | undefined;
-  #loaded: History | undefined;
+  #reading: Promise<HistoryFold> | undefined;
+  #fold: HistoryFold | undefined;
 
-  constructor(context: RecordContext, store: TranscriptStore, end: ChatEnd, read: () => Promise<History>) {
+  constructor(context: RecordContext, store: TranscriptStore, end: ChatEnd, read: () => Promise<HistoryFold>) {
     this.context = context;
     this.#store = store;
     this.#end = end;
     this.#read = read;
-    if (store.tail === null) this.#keep(emptyHistory());
+    if (store.tail === null) this.#fold = new HistoryFold();
   }
 
   get cwd(): string {
@@ -62,43 +63,38 @@ export class Chat {
 
   /** The last entry of the API history, without reading the file. */
   lastEntry(): Content | undefined {
-    return this.#loaded ? this.#loaded.contents.at(-1) : this.#end.lastEntry;
+    return this.#fold ? this.#fold.finish().contents.at(-1) : this.#end.lastEntry;
   }
 
   /** The calls that the conversation's end leaves open, without reading the file. */
   dangling(): readonly DanglingCall[] {
-    if (this.#loaded) return danglingCalls(this.#loaded.contents);
+    if (this.#fold) return danglingCalls(this.#fold.finish().contents);
     return this.#end.lastEntry?.role === 'model' ? idCalls(this.#end.lastEntry) : [];
   }
 
   /** The number of the last prompt, by which the next one is named. */
   lastPrompt(): number {
-    return Math.max(this.#end.lastPrompt, this.#loaded?.userTurns ?? 0);
+    const history = this.#fold?.finish();
+    return Math.max(this.#end.lastPrompt, history?.lastPromptTurn ?? 0, history?.userTurns ?? 0);
   }
 
-  async history(): Promise<History> {
-    this.#history ??= this.#read().then(
-      (history) => this.#keep(history),
-      (error: unknown) => {
-        this.#history = undefined;
-        throw error;
-      },
-    );
-    return await this.#history;
+  /** The API history, read from the file on first use. */
+  async history(): Promise<SessionHistory> {
+    return (await this.#loaded()).finish();
   }
 
   async callIds(): Promise<CallIds> {
-    const { callIds } = await this.history();
-    return { isUsed: (id) => callIds.has(id), fresh: () => `call_${randomUUID()}` };
+    const { usedCallIds } = await this.history();
+    return { isUsed: (id) => usedCallIds.has(id), fresh: () => `call_${randomUUID()}` };
   }
 
   /** Appends records and folds them into the history; resolves when they are written, or on disk where durable. */
   async append(drafts: readonly RecordDraft[], options: AppendOptions): Promise<readonly TranscriptRecord[]> {
     // A reader that is at work takes in what it reads, not what is appended behind its back.
-    if (this.#history !== undefined) await this.#history;
+    if (this.#fold === undefined) await this.#reading;
     const records = await this.#store.append(drafts, options);
     for (const record of records) {
-      if (this.#loaded) foldRecord(this.#loaded, record);
+      if (this.#fold) this.#fold.add(record);
       else if (record.message !== undefined) this.#end = { ...this.#end, lastEntry: record.message };
     }
     return records;
@@ -117,13 +113,16 @@ export class Chat {
 
   /** Closing responses for what the conversation's end leaves open, to be written before what follows it. */
   async closings(): Promise<readonly RecordDraft[]> {
-    await this.history();
+    await this.#loaded();
     return this.dangling().map((call) => closingRecord(this.context, call, texts.CALL_NEVER_FINISHED));
   }
 
-  #keep(history: History): History {
-    this.#loaded = history;
-    this.#history = Promise.resolve(history);
-    return history;
+  async #loaded(): Promise<HistoryFold> {
+    if (this.#fold) return this.#fold;
+    this.#reading ??= this.#read().finally(() => {
+      this.#reading = undefined;
+    });
+    this.#fold = await this.#reading;
+    return this.#fold;
   }
 }

@@ -91,10 +91,16 @@ export type QuestionReply =
   | { readonly kind: 'unattended'; readonly reason: UnattendedReason }
   | { readonly kind: 'failed'; readonly message: string };
 
+/** A live session, as its client needs to know it. */
+export interface SessionRef {
+  readonly id: string;
+  readonly cwd: string;
+}
+
 /** The person's side of a session, implemented by the ACP half. */
 export interface SessionClient {
   /** Order of calls is order on the wire; resolves when the transport can take more. */
-  update(sessionId: string, event: SessionEvent): Promise<void>;
+  update(session: SessionRef, event: SessionEvent): Promise<void>;
   /** Settles on the client's answer; on abort with `{kind: 'unattended', reason: 'abort'}`, never rejects. */
   ask(request: QuestionRequest, signal: AbortSignal): Promise<QuestionReply>;
   /** Text that the person queued during the turn; empty where the client keeps no queue. */

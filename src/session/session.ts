@@ -1,4 +1,5 @@
 import type { Part } from '@google/genai';
+import type { Log } from '../log.ts';
 import type { StopKind } from './batch.ts';
 import type { Chat } from './chat.ts';
 import type { DanglingCall } from './dangling.ts';
@@ -48,7 +49,7 @@ export interface SessionDeps {
   readonly restoreAskUserQuestion: boolean;
   /** The git branch of a folder now; undefined outside a repository. */
   readonly gitBranch: (cwd: string) => string | undefined;
-  readonly log: (message: string, error?: unknown) => void;
+  readonly log: Log;
 }
 
 interface Running {
@@ -67,7 +68,8 @@ export class Session {
   /** Calls that some load has left to be asked again. */
   readonly #open = new Set<string>();
   #running: Running | undefined;
-  #inFlight: ModelTurn | undefined;
+  /** What the model has said, and how long the file was when it began: a longer one holds it already. */
+  #inFlight: { readonly answer: ModelTurn; readonly size: number | undefined } | undefined;
   /** Settled when no replay is being shown; live updates wait for it. */
   #shown: Promise<void> = Promise.resolve();
   /** Whether the client has been shown the conversation by a replay. */
@@ -116,7 +118,8 @@ export class Session {
 
   /** What the running turn has said that is not on disk yet. */
   inFlight(): readonly SessionEvent[] {
-    return (this.#inFlight?.spoken().parts ?? []).flatMap(({ text, thought }) =>
+    if (this.#inFlight?.size !== this.#chat.store.tail?.size) return [];
+    return (this.#inFlight?.answer.spoken().parts ?? []).flatMap(({ text, thought }) =>
       text ? [{ kind: 'text' as const, text, thought: thought === true }] : [],
     );
   }
@@ -138,13 +141,16 @@ export class Session {
 
   /**
    * Runs a turn. An ordinary prompt ends the running turn first; a restore or continue that meets one leaves it alone.
-   * Throws `SessionFault` and `ProviderFault`.
+   * `outside` stops it with its reason. Throws `SessionFault` and `ProviderFault`.
    */
-  async prompt(request: PromptRequest): Promise<PromptEnd> {
+  async prompt(request: PromptRequest, outside?: AbortSignal): Promise<PromptEnd> {
     if (request.kind !== 'prompt' && this.busy) return NOTHING_DONE;
     const before = this.#running?.ended;
     this.stop('superseded');
     const stop = new AbortController();
+    const abort = () => stop.abort(outside?.reason);
+    if (outside?.aborted) abort();
+    outside?.addEventListener('abort', abort, { once: true });
     const turn = (async () => {
       await before;
       return stop.signal.aborted ? { stopReason: 'cancelled' as const } : await this.#run(request, stop.signal);
@@ -154,6 +160,7 @@ export class Session {
     try {
       return await turn;
     } finally {
+      outside?.removeEventListener('abort', abort);
       if (this.#running === running) this.#running = undefined;
     }
   }
@@ -174,8 +181,7 @@ export class Session {
   /** Whether the last turn can be gone on with. */
   async interruption(): Promise<{ readonly accepted: boolean; readonly interruption: Interruption }> {
     if (this.busy || this.#restorable() !== undefined) return { accepted: false, interruption: 'none' };
-    const { contents, turnEnded } = await this.#chat.history();
-    const interruption = classifyInterruption(contents, turnEnded);
+    const interruption = classifyInterruption(await this.#chat.history());
     return { accepted: interruption !== 'none', interruption };
   }
 
@@ -191,8 +197,8 @@ export class Session {
     const restorable = this.#restorable();
     if (request.kind === 'restore' && restorable === undefined) return NOTHING_DONE;
     if (request.kind === 'continue') {
-      const { contents, turnEnded } = await this.#chat.history();
-      if (restorable !== undefined || classifyInterruption(contents, turnEnded) === 'none') return NOTHING_DONE;
+      const interruption = classifyInterruption(await this.#chat.history());
+      if (restorable !== undefined || interruption === 'none') return NOTHING_DONE;
     }
     const model = await this.#deps.model(this.cwd);
     this.#prompts = Math.max(this.#prompts, this.#chat.lastPrompt()) + 1;
@@ -207,7 +213,7 @@ export class Session {
     } catch (error) {
       await turn
         .failed(error)
-        .catch((failure: unknown) => this.#deps.log('the end of a turn was not recorded', failure));
+        .catch((failure: unknown) => this.#deps.log.warn('the end of a turn was not recorded', failure));
       throw error;
     } finally {
       this.#inFlight = undefined;
@@ -252,7 +258,7 @@ export class Session {
       promptId,
       async emit(event) {
         await session.#shown;
-        await client.update(session.id, event);
+        await client.update(session, event);
       },
       async ask(call, questions): Promise<QuestionReply> {
         await session.#shown;
@@ -264,10 +270,10 @@ export class Session {
         session.#notices = [];
       },
       get inFlight() {
-        return session.#inFlight;
+        return session.#inFlight?.answer;
       },
       set inFlight(answer) {
-        session.#inFlight = answer;
+        session.#inFlight = answer && { answer, size: session.#chat.store.tail?.size };
       },
       now: () => performance.now(),
     };

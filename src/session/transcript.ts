@@ -52,4 +52,5 @@ export const SUBTYPE = {
   turnResult: 'turn_result',
   chatCompression: 'chat_compression',
   rewind: 'rewind',
+  customTitle: 'custom_title',
 } as const;

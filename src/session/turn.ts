@@ -98,7 +98,7 @@ async function settle(host: TurnHost, end: Extract<BatchEnd, { kind: 'settled' }
   await recordResults(host, end.results);
   const last = end.results.at(-1);
   if (last !== undefined) await host.emit(resultEvent(last));
-  return end.then === 'model' ? 'model' : { stopReason: 'end_turn' };
+  return end.next === 'model' ? 'model' : { stopReason: 'end_turn' };
 }
 
 async function settleUnattended(

@@ -1,0 +1,270 @@
+import { isAbsolute } from 'node:path';
+import type * as acp from '@agentclientprotocol/sdk';
+import {
+  initializeResultMeta,
+  type LoadReplay,
+  loadResponseMeta,
+  promptResponseMeta,
+  readInitializeMeta,
+  readLoadMeta,
+  readNewSessionMeta,
+  readPromptMeta,
+} from '../meta/meta.ts';
+import { AUTH_METHODS } from '../model/auth-methods.ts';
+import type { SelectableModelSource } from '../model/choose.ts';
+import type { StopKind } from '../session/batch.ts';
+import { SessionFault } from '../session/faults.ts';
+import type { PromptEnd, PromptRequest, Session } from '../session/session.ts';
+import type { Loaded, Sessions } from '../session/sessions.ts';
+import { TurnStopped } from '../session/turn.ts';
+import type { Connection } from './connection.ts';
+import { promptParts } from './content.ts';
+import { HangUpError, RequestError } from './errors.ts';
+import * as methods from './methods.ts';
+import { configOptions, isMode, MODE_OPTION, modeState } from './modes.ts';
+import { bulkReplay, replayUpdates } from './pages.ts';
+import { streamReplay } from './replays.ts';
+import { mcpStatus, ResourceMeter, skillsStatus } from './status.ts';
+
+export interface AgentDeps {
+  readonly connection: Connection;
+  readonly sessions: Sessions;
+  readonly models: SelectableModelSource;
+  readonly version: string;
+  readonly restoreAskUserQuestion: boolean;
+  /** The guard's value that a parent daemon asks to be acknowledged by the environment. */
+  readonly externalToolGuard: string | undefined;
+  /** What ends the turns when the connection does. */
+  readonly stopKind: () => StopKind;
+}
+
+/** The client as it named itself. */
+export interface ClientIdentity {
+  isDaemon: boolean;
+}
+
+/** The agent's side of ACP: one line a method; each hands over to the session it names. */
+export class Agent {
+  readonly #deps: AgentDeps;
+  readonly #client: ClientIdentity;
+  readonly #resources = new ResourceMeter();
+
+  constructor(deps: AgentDeps, client: ClientIdentity) {
+    this.#deps = deps;
+    this.#client = client;
+  }
+
+  serve(): void {
+    const { connection, sessions, models } = this.#deps;
+    connection.onRequest(methods.initialize, (params) => this.#initialize(params));
+    connection.onRequest(methods.authenticate, ({ methodId }) => {
+      models.authenticate(methodId);
+      return {};
+    });
+    connection.onRequest(methods.newSession, (params) => this.#newSession(params));
+    connection.onRequest(methods.loadSession, (params) => this.#load(params));
+    connection.onRequest(methods.resumeSession, (params) => this.#resume(params));
+    connection.onRequest(methods.listSessions, (params) => this.#list(params));
+    connection.onRequest(methods.closeSession, ({ sessionId }) => this.#close(sessionId));
+    connection.onRequest(methods.deleteSession, ({ sessionId }) => this.#delete(sessionId));
+    connection.onRequest(methods.prompt, (params, signal) => this.#prompt(params, signal));
+    connection.onNotification(methods.cancel, ({ sessionId }) => void sessions.find(sessionId)?.stop('cancel'));
+    connection.onRequest(methods.setMode, ({ sessionId, modeId }) => this.#setMode(sessionId, modeId));
+    connection.onRequest(methods.setConfigOption, (params) => this.#setConfigOption(params));
+    this.#serveReferenceMethods();
+  }
+
+  #serveReferenceMethods(): void {
+    const { connection, sessions } = this.#deps;
+    connection.onRequest(methods.loadUpdates, (params) => this.#loadUpdates(params));
+    connection.onRequest(methods.continueSession, ({ sessionId }) => this.#session(sessionId).interruption());
+    connection.onRequest(methods.controlCloseSession, async ({ sessionId }) => {
+      await this.#close(sessionId);
+      return { sessionId, closed: true };
+    });
+    connection.onRequest(methods.branchSession, ({ sessionId, cwd, name }) =>
+      named(sessionId, () => sessions.branch(sessionId, absolute(cwd), typeof name === 'string' ? name : undefined)),
+    );
+    connection.onRequest(methods.copySources, () => ({ warnings: [] }));
+    connection.onRequest(methods.cancelPendingPrompt, ({ sessionId }) => ({
+      cancelled: this.#session(sessionId).stop('cancel'),
+    }));
+    connection.onRequest(methods.channelPing, ({ nonce }) => ({ v: 1, nonce }));
+    connection.onRequest(methods.workspaceSkills, ({ cwd }) => skillsStatus(cwd));
+    connection.onRequest(methods.workspaceMcp, ({ cwd }) => mcpStatus(cwd));
+    connection.onRequest(methods.initializeWorkspaceMcp, () => ({ accepted: true }));
+    connection.onRequest(methods.workspaceResource, () => this.#resources.read());
+  }
+
+  #initialize({ clientInfo, _meta }: acp.InitializeRequest): acp.InitializeResponse {
+    const { externalToolGuard, version } = this.#deps;
+    const asked = readInitializeMeta(_meta);
+    this.#client.isDaemon = methods.DAEMON_CLIENT_NAMES.includes(clientInfo?.name ?? '');
+    const guard = externalToolGuard ?? asked.externalToolGuard;
+    const meta = initializeResultMeta({
+      channelLiveness: asked.channelLiveness,
+      ...(guard !== undefined && { externalToolGuard: guard }),
+    });
+    return {
+      protocolVersion: methods.PROTOCOL_VERSION,
+      agentInfo: { name: 'qwen-acp', title: 'Qwen ACP', version },
+      authMethods: AUTH_METHODS.map((method) => ({ ...method })),
+      agentCapabilities: {
+        loadSession: true,
+        promptCapabilities: { image: true, audio: true, embeddedContext: true },
+        mcpCapabilities: { http: false, sse: false },
+        sessionCapabilities: { list: {}, resume: {}, close: {}, delete: {} },
+      },
+      ...(meta && { _meta: meta }),
+    };
+  }
+
+  async #newSession({ cwd, _meta }: acp.NewSessionRequest): Promise<acp.NewSessionResponse> {
+    const { sessionId } = readNewSessionMeta(_meta);
+    const session = await this.#deps.sessions.create(absolute(cwd), sessionId);
+    return { sessionId: session.id, ...shape(session) };
+  }
+
+  async #load({ sessionId, cwd, _meta }: acp.LoadSessionRequest): Promise<acp.LoadSessionResponse> {
+    const { suppressRestore, replay } = readLoadMeta(_meta);
+    const { connection, sessions } = this.#deps;
+    return await named(sessionId, () =>
+      sessions.load(sessionId, absolute(cwd), suppressRestore, async (loaded) => {
+        if (replay.mode === 'bulk') return this.#loaded(loaded, await bulkReplay(loaded, replay.pageSize));
+        await streamReplay(loaded, (lines) => connection.notifyRaw(lines));
+        return this.#loaded(loaded);
+      }),
+    );
+  }
+
+  async #resume({ sessionId, cwd, _meta }: acp.ResumeSessionRequest): Promise<acp.ResumeSessionResponse> {
+    const { suppressRestore } = readLoadMeta(_meta);
+    const { sessions } = this.#deps;
+    return this.#loaded(await named(sessionId, () => sessions.resume(sessionId, absolute(cwd), suppressRestore)));
+  }
+
+  #loaded({ session, open }: Loaded, replay?: LoadReplay): acp.LoadSessionResponse {
+    const meta = loadResponseMeta({ open: open.size > 0, ...(replay && { replay }) });
+    return { ...shape(session), _meta: meta };
+  }
+
+  async #loadUpdates({ sessionId, cwd }: methods.LoadUpdatesParams): Promise<methods.LoadUpdatesResult> {
+    try {
+      return await this.#deps.sessions.peek(sessionId, absolute(cwd), (replay) => replayUpdates(replay, cwd));
+    } catch (error) {
+      if (error instanceof SessionFault && error.kind === 'unknown_session') return { updates: [] };
+      throw error;
+    }
+  }
+
+  async #list({ cwd }: acp.ListSessionsRequest): Promise<acp.ListSessionsResponse> {
+    const saved = await this.#deps.sessions.list(cwd === undefined || cwd === null ? undefined : absolute(cwd));
+    return { sessions: saved.map(({ sessionId, cwd, updatedAt }) => ({ sessionId, cwd, updatedAt })) };
+  }
+
+  async #close(sessionId: string): Promise<Record<string, never>> {
+    this.#session(sessionId);
+    await this.#deps.sessions.close(sessionId);
+    return {};
+  }
+
+  async #delete(sessionId: string): Promise<Record<string, never>> {
+    await this.#deps.sessions.delete(sessionId);
+    return {};
+  }
+
+  async #prompt({ sessionId, prompt, _meta }: acp.PromptRequest, signal: AbortSignal): Promise<acp.PromptResponse> {
+    const session = this.#session(sessionId);
+    const request = promptRequest(prompt, _meta, this.#deps.restoreAskUserQuestion);
+    const { stopReason, branchPoint } = await this.#untilStopped(signal, (stopped) => session.prompt(request, stopped));
+    const meta = promptResponseMeta({ ...(branchPoint && { branchPoint }) });
+    return { stopReason, ...(meta && { _meta: meta }) };
+  }
+
+  /** A request that is cancelled is a person's cancel; a connection that ends is whatever ended it. */
+  async #untilStopped(signal: AbortSignal, run: (stopped: AbortSignal) => Promise<PromptEnd>): Promise<PromptEnd> {
+    const stop = new AbortController();
+    const abort = () =>
+      stop.abort(new TurnStopped(signal.reason instanceof HangUpError ? this.#deps.stopKind() : 'cancel'));
+    if (signal.aborted) abort();
+    signal.addEventListener('abort', abort, { once: true });
+    try {
+      return await run(stop.signal);
+    } finally {
+      signal.removeEventListener('abort', abort);
+    }
+  }
+
+  async #setMode(sessionId: string, modeId: string): Promise<Record<string, never>> {
+    const session = this.#session(sessionId);
+    if (!isMode(modeId)) throw RequestError.invalidParams([{ path: '/modeId', message: `is no mode: ${modeId}` }]);
+    session.mode = modeId;
+    await this.#announce(session);
+    return {};
+  }
+
+  async #setConfigOption({
+    sessionId,
+    configId,
+    value,
+  }: acp.SetSessionConfigOptionRequest): Promise<acp.SetSessionConfigOptionResponse> {
+    const session = this.#session(sessionId);
+    if (configId !== MODE_OPTION) {
+      throw RequestError.invalidParams([{ path: '/configId', message: `is no config option: ${configId}` }]);
+    }
+    if (!isMode(value)) throw RequestError.invalidParams([{ path: '/value', message: 'is none of its values' }]);
+    session.mode = value;
+    await this.#announce(session);
+    return { configOptions: configOptions(value) };
+  }
+
+  async #announce({ id, mode }: Session): Promise<void> {
+    const { connection } = this.#deps;
+    await connection.notify(methods.sessionUpdate, {
+      sessionId: id,
+      update: { sessionUpdate: 'current_mode_update', currentModeId: mode },
+    });
+    await connection.notify(methods.sessionUpdate, {
+      sessionId: id,
+      update: { sessionUpdate: 'config_option_update', configOptions: configOptions(mode) },
+    });
+  }
+
+  #session(sessionId: string): Session {
+    const session = this.#deps.sessions.find(sessionId);
+    if (session === undefined) throw RequestError.sessionNotFound(sessionId);
+    return session;
+  }
+}
+
+/** What a prompt asks for. Only a prompt that starts nothing of its own needs content. */
+export function promptRequest(blocks: readonly acp.ContentBlock[], meta: unknown, switchedOn: boolean): PromptRequest {
+  const { restore, continueLastTurn, invocation } = readPromptMeta(meta);
+  const tracked = invocation ? { invocation } : {};
+  if (restore && switchedOn) return { kind: 'restore', ...tracked };
+  if (continueLastTurn) return { kind: 'continue', ...tracked };
+  const parts = promptParts(blocks);
+  if (parts.length === 0) {
+    throw RequestError.invalidParams([{ path: '/prompt', message: 'has no content; send at least one content block' }]);
+  }
+  return { kind: 'prompt', parts, ...tracked };
+}
+
+/** Runs what may not find the session; the protocol wants the id as the client wrote it. */
+async function named<T>(sessionId: string, run: () => Promise<T>): Promise<T> {
+  try {
+    return await run();
+  } catch (error) {
+    if (error instanceof SessionFault && error.kind === 'unknown_session')
+      throw RequestError.sessionNotFound(sessionId);
+    throw error;
+  }
+}
+
+function absolute(cwd: string): string {
+  if (isAbsolute(cwd)) return cwd;
+  throw RequestError.invalidParams([{ path: '/cwd', message: 'must be an absolute path' }]);
+}
+
+/** What a client is told of a session's settings. */
+const shape = ({ mode }: Session) => ({ modes: modeState(mode), configOptions: configOptions(mode) });

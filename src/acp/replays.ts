@@ -1,0 +1,33 @@
+import { readConversation } from '../session/conversation.ts';
+import { REPLAYED_SYSTEM, Replay } from '../session/replay.ts';
+import type { LoadedReplay } from '../session/sessions.ts';
+import { FrameBatch, UpdateFrames } from './frames.ts';
+
+/** Bytes that are collected before they are sent. */
+const SEND_AT = 192 << 10;
+
+/** Sends a session's conversation as updates, in order; `send` takes whole lines without the last line feed. */
+export async function streamReplay(
+  { session, file, left, inFlight }: LoadedReplay,
+  send: (lines: Buffer) => Promise<void>,
+): Promise<void> {
+  const frames = new UpdateFrames(session.id, session.cwd);
+  const batch = new FrameBatch();
+  const replay = new Replay(left);
+  if (file !== undefined) {
+    const conversation = await readConversation(file);
+    for await (const items of conversation.batches({ rawResults: true, system: REPLAYED_SYSTEM })) {
+      for (const item of items) {
+        for (const event of replay.next(item)) frames.append(event, batch);
+        if (batch.length >= SEND_AT) await flush(batch, send);
+      }
+    }
+  }
+  for (const event of [...replay.finish(), ...inFlight]) frames.append(event, batch);
+  await flush(batch, send);
+}
+
+async function flush(batch: FrameBatch, send: (lines: Buffer) => Promise<void>): Promise<void> {
+  const lines = batch.take();
+  if (lines.length > 0) await send(lines.subarray(0, -1));
+}

@@ -1,0 +1,304 @@
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import type { StopKind } from './batch.ts';
+import { branchTranscript, type BranchedSession } from './branch.ts';
+import { Chat, EMPTY_END } from './chat.ts';
+import { type Conversation, readConversation } from './conversation.ts';
+import { callIdsOf } from './eligibility.ts';
+import { SessionFault } from './faults.ts';
+import { allChatsDirs, deleteSession, listSessions, type SavedSession } from './files.ts';
+import { HistoryFold } from './history.ts';
+import { parseSessionId } from './ids.ts';
+import { chatPath, chatsDir, type PathEnvironment, runtimeDir } from './paths.ts';
+import type { SessionEvent } from './ports.ts';
+import type { RecordContext } from './records.ts';
+import type { LeftOpen } from './replay.ts';
+import { Session, type SessionDeps } from './session.ts';
+import { TranscriptStore } from './store.ts';
+import { readTail, type Tail } from './tail.ts';
+import { openTranscript, type TranscriptFile } from './transcript-file.ts';
+
+/** Records of the tail that are read to open a session: enough to find where it was and which prompt was its last. */
+const TAIL_RECORDS = 32;
+
+export interface SessionsDeps extends SessionDeps {
+  readonly version: string;
+  readonly env: PathEnvironment;
+}
+
+/** A session as one load found it. */
+export interface Loaded {
+  readonly session: Session;
+  /** The calls that can be asked again; the hint is given when there are any. */
+  readonly open: ReadonlySet<string>;
+}
+
+/** What a replay shows: the records as they were when the load began, and what a running turn has said since. */
+export interface LoadedReplay extends Loaded {
+  /** Undefined for a session that has not written anything yet. */
+  readonly file: TranscriptFile | undefined;
+  readonly left: LeftOpen;
+  readonly inFlight: readonly SessionEvent[];
+}
+
+/** The live sessions of this process, and the saved ones on disk. */
+export class Sessions {
+  readonly #deps: SessionsDeps;
+  readonly #live = new Map<string, Session>();
+  /** Sessions that are being opened, so that two loads at once share one. */
+  readonly #opening = new Map<string, Promise<Session>>();
+
+  constructor(deps: SessionsDeps) {
+    this.#deps = deps;
+  }
+
+  /** A live session, by its id in any case. */
+  find(sessionId: string): Session | undefined {
+    return this.#live.get(sessionId.toLowerCase());
+  }
+
+  /** Starts a session without records. Throws `SessionFault` `auth_required`, or `invalid_params` for an id in use. */
+  async create(cwd: string, wantedId: string | undefined): Promise<Session> {
+    const id = wantedId === undefined ? randomUUID() : wantedSessionId(wantedId);
+    await this.#deps.model(cwd);
+    const path = chatPath(cwd, id, this.#deps.env);
+    if (wantedId !== undefined && (this.#live.has(id) || (await exists(path)))) {
+      throw new SessionFault('invalid_params', `The session ${id} exists already; load it, or choose another id.`);
+    }
+    const store = new TranscriptStore(path, null);
+    const session = new Session(id, this.#chat(id, cwd, store, EMPTY_END), this.#deps);
+    this.#live.set(id, session);
+    return session;
+  }
+
+  /** Attaches to a session without a replay. Throws `SessionFault` `unknown_session`. */
+  async resume(sessionId: string, cwd: string, suppressed: boolean): Promise<Loaded> {
+    const session = await this.#attach(sessionId, cwd);
+    await this.#refresh(session);
+    session.attachedUnseen();
+    return this.#decide(session, suppressed);
+  }
+
+  /** Attaches to a session and hands what is to be replayed to `show`; live updates wait until it is done. */
+  async load<T>(
+    sessionId: string,
+    cwd: string,
+    suppressed: boolean,
+    show: (loaded: LoadedReplay) => Promise<T>,
+  ): Promise<T> {
+    const session = await this.#attach(sessionId, cwd);
+    return await session.showing(async () => {
+      await this.#refresh(session);
+      const loaded = this.#decide(session, suppressed);
+      return await this.#withReplay(session, loaded, show);
+    });
+  }
+
+  /** Hands the records of a session to `read` without starting it; nothing is opened. */
+  async peek<T>(
+    sessionId: string,
+    cwd: string,
+    read: (replay: Omit<LoadedReplay, 'session'>) => Promise<T>,
+  ): Promise<T> {
+    const id = parseSessionId(sessionId);
+    const path = chatPath(cwd, id, this.#deps.env);
+    const live = this.#live.get(id);
+    if (live?.cwd === cwd) return await this.#withReplay(live, { session: live, open: new Set() }, read);
+    return await withTranscript(path, undefined, async (file) => {
+      if (file === undefined) throw unknownSession(id);
+      const left = { open: new Set<string>(), waiting: new Set<string>() };
+      return await read({ open: left.open, file, left, inFlight: [] });
+    });
+  }
+
+  /** The saved sessions of a folder, or of all, the newest first. */
+  async list(cwd: string | undefined): Promise<readonly SavedSession[]> {
+    const { env } = this.#deps;
+    const folders = cwd === undefined ? allChatsDirs(runtimeDir(env)) : [chatsDir(cwd, env)];
+    const saved = (await Promise.all(folders.map((folder) => listSessions(folder)))).flat();
+    const wanted = cwd === undefined ? saved : saved.filter((session) => session.cwd === cwd);
+    return wanted.sort((a, b) => (a.updatedAt < b.updatedAt ? 1 : a.updatedAt > b.updatedAt ? -1 : 0));
+  }
+
+  /** Ends a live session: its turn stops, everything is written. */
+  async close(sessionId: string): Promise<void> {
+    const session = this.find(sessionId);
+    if (session === undefined) return;
+    session.stop('close');
+    await session.settled();
+    if (this.#live.get(session.id) === session) this.#live.delete(session.id);
+  }
+
+  /** Ends a session and removes its files; one that is not there is removed already. */
+  async delete(sessionId: string): Promise<void> {
+    const id = sessionId.toLowerCase();
+    const path = this.find(id)?.chat.store.path;
+    await this.close(id);
+    if (path !== undefined) await deleteSession(path);
+    else for (const candidate of this.#savedPaths(id)) await deleteSession(candidate);
+  }
+
+  /** Copies a session's conversation into a new one. Throws `SessionFault`. */
+  async branch(sessionId: string, cwd: string, name: string | undefined): Promise<BranchedSession> {
+    const id = parseSessionId(sessionId);
+    if (this.#live.get(id)?.busy) {
+      throw new SessionFault(
+        'invalid_params',
+        `A turn is running in session ${id}; branch it when the turn has ended.`,
+      );
+    }
+    const { env } = this.#deps;
+    const titles = (await this.list(cwd)).flatMap(({ title }) => title ?? []);
+    return await withTranscript(chatPath(cwd, id, env), undefined, async (file) => {
+      if (file === undefined) throw unknownSession(id);
+      const newId = randomUUID();
+      const context = this.#context(newId, cwd);
+      return await branchTranscript({ file, name, titles, context, path: chatPath(cwd, newId, env) });
+    });
+  }
+
+  /** Stops every turn and waits until everything is written. */
+  async shutdown(kind: StopKind): Promise<void> {
+    const sessions = [...this.#live.values()];
+    for (const session of sessions) session.stop(kind);
+    await Promise.all(sessions.map((session) => session.settled()));
+  }
+
+  async #attach(sessionId: string, cwd: string): Promise<Session> {
+    const id = parseSessionId(sessionId);
+    const live = this.#live.get(id);
+    if (live !== undefined) {
+      if (live.cwd === cwd) return live;
+      throw new SessionFault(
+        'invalid_params',
+        `The session ${id} is open in ${live.cwd}; load it with that folder as cwd.`,
+      );
+    }
+    const opening = this.#opening.get(id) ?? this.#open(id, cwd);
+    this.#opening.set(id, opening);
+    try {
+      return await opening;
+    } finally {
+      this.#opening.delete(id);
+    }
+  }
+
+  async #open(id: string, cwd: string): Promise<Session> {
+    const path = chatPath(cwd, id, this.#deps.env);
+    const chat = await this.#readChat(id, cwd, path);
+    if (chat === undefined) throw unknownSession(id);
+    const session = new Session(id, chat, this.#deps);
+    this.#live.set(id, session);
+    return session;
+  }
+
+  async #readChat(id: string, cwd: string, path: string): Promise<Chat | undefined> {
+    return await withTranscript(path, undefined, async (file) => {
+      if (file === undefined) return undefined;
+      const tail = await readTail(file, { records: TAIL_RECORDS });
+      this.#warn(path, tail.damage);
+      return this.#chat(id, cwd, new TranscriptStore(path, tail), endOf(tail));
+    });
+  }
+
+  /** An idle session that another process wrote to is read anew. */
+  async #refresh(session: Session): Promise<void> {
+    if (session.busy) return;
+    const { path, tail } = session.chat.store;
+    const unchanged = await withTranscript(path, undefined, async (file) => {
+      if (file === undefined) return tail === null;
+      if (tail === null || file.ino !== tail.ino || file.size !== tail.size) return false;
+      const end = Buffer.alloc(tail.tailBytes.length);
+      await file.handle.read(end, 0, end.length, file.size - end.length);
+      return end.equals(tail.tailBytes);
+    });
+    if (unchanged) return;
+    const chat = await this.#readChat(session.id, session.cwd, path);
+    if (chat !== undefined) return session.reread(chat);
+    this.#live.delete(session.id);
+    throw unknownSession(session.id);
+  }
+
+  #decide(session: Session, suppressed: boolean): Loaded {
+    const eligibility = session.open(suppressed);
+    if ('reason' in eligibility)
+      this.#deps.log.debug(`session ${session.id} is not asked again: ${eligibility.reason}`);
+    return { session, open: callIdsOf(eligibility) };
+  }
+
+  async #withReplay<T>(session: Session, loaded: Loaded, use: (replay: LoadedReplay) => Promise<T>): Promise<T> {
+    // Taken in one go: what is on disk, what waits, and what is said but not on disk yet.
+    const { path, tail } = session.chat.store;
+    const left = { open: loaded.open, waiting: session.waiting() };
+    const inFlight = session.inFlight();
+    if (tail === null) return await use({ ...loaded, file: undefined, left, inFlight });
+    return await withTranscript(path, tail.size, async (file) => await use({ ...loaded, file, left, inFlight }));
+  }
+
+  #chat(id: string, cwd: string, store: TranscriptStore, end: typeof EMPTY_END): Chat {
+    return new Chat(this.#context(id, cwd), store, end, () => this.#readHistory(store));
+  }
+
+  async #readHistory(store: TranscriptStore): Promise<HistoryFold> {
+    return await withTranscript(store.path, store.tail?.size, async (file) => {
+      const fold = new HistoryFold();
+      if (file === undefined) return fold;
+      const conversation = await readConversation(file);
+      for await (const record of conversation.records()) fold.add(record);
+      this.#warn(store.path, conversation.damage);
+      return fold;
+    });
+  }
+
+  #context(sessionId: string, cwd: string): RecordContext {
+    const { version, gitBranch } = this.#deps;
+    return { sessionId, cwd, version, gitBranch: gitBranch(cwd), newId: randomUUID, now: () => new Date() };
+  }
+
+  #savedPaths(id: string): readonly string[] {
+    return allChatsDirs(runtimeDir(this.#deps.env)).map((folder) => join(folder, `${parseSessionId(id)}.jsonl`));
+  }
+
+  #warn(path: string, { corruptLines, gaps }: Conversation['damage']): void {
+    if (corruptLines === 0 && gaps === 0) return;
+    this.#deps.log.warn(`${path} is damaged: ${corruptLines} lines cannot be read, ${gaps} records are missing`);
+  }
+}
+
+function endOf({ lastEntry, records }: Tail) {
+  const fold = new HistoryFold();
+  for (const record of records) fold.add(record);
+  const { lastPromptTurn, cwd, gitBranch } = fold.finish();
+  return { lastEntry, lastPrompt: lastPromptTurn, whereabouts: { cwd, gitBranch } };
+}
+
+function wantedSessionId(text: string): string {
+  try {
+    return parseSessionId(text);
+  } catch {
+    throw new SessionFault(
+      'invalid_params',
+      `A session id must be a UUID, which ${JSON.stringify(text.slice(0, 80))} is not.`,
+    );
+  }
+}
+
+const unknownSession = (id: string) => new SessionFault('unknown_session', `There is no session ${id}.`);
+
+/** Opens a transcript for as long as `use` runs, at most to byte `limit`. */
+async function withTranscript<T>(
+  path: string,
+  limit: number | undefined,
+  use: (file: TranscriptFile | undefined) => Promise<T>,
+): Promise<T> {
+  const file = await openTranscript(path);
+  try {
+    return await use(file && limit !== undefined && limit < file.size ? { ...file, size: limit } : file);
+  } finally {
+    await file?.handle.close();
+  }
+}
+
+async function exists(path: string): Promise<boolean> {
+  return await withTranscript(path, undefined, async (file) => file !== undefined);
+}
