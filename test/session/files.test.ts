@@ -67,7 +67,8 @@ describe('listSessions', () => {
     writeFileSync(join(folder, 'notes.jsonl'), user('notes', 'x'));
     writeFileSync(join(folder, `${id(6)}.txt`), user(id(6), 'x'));
     writeFileSync(join(folder, `${id(6).toUpperCase()}B.jsonl`), user(id(6), 'x'));
-    symlinkSync(file(1), file(7));
+    writeFileSync(join(folder, 'target'), user(id(7), 'x'));
+    symlinkSync(join(folder, 'target'), file(7));
     mkdirSync(file(8));
     execFileSync('mkfifo', [file(9)]);
     expect((await listSessions(folder)).map((session) => session.sessionId)).toEqual([id(1)]);

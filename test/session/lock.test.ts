@@ -12,6 +12,7 @@ import {
 } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Writable } from 'node:stream';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { withLock } from '../../src/session/lock.ts';
 import { type LockOwner, thisProcess } from '../../src/session/lock-owner.ts';
@@ -166,12 +167,28 @@ describe('processes', () => {
     expect(readFileSync(counter, 'utf8')).toBe(String(processes * (count + 1)));
   });
 
+  test('[TR-7] processes that find a dead lock at every turn never hold it two at a time', async () => {
+    const counter = join(folder, 'counter');
+    const dead = join(folder, 'dead');
+    writeFileSync(counter, '0');
+    writeFileSync(dead, JSON.stringify({ ...thisProcess(), pid: NOBODY }));
+    const [processes, count] = [4, 120];
+    const order: Order = { do: 'count', lock, counter, count, dead };
+    const answers = await Promise.all(Array.from({ length: processes }, () => newChild().call<Answer>(order)));
+    expect(answers).toEqual(Array.from({ length: processes }, () => ({ ok: true })));
+    expect(readFileSync(counter, 'utf8')).toBe(String(processes * count));
+  });
+
   test.runIf(process.platform === 'linux')('[TR-7] a zombie owns nothing', async () => {
     // The shell becomes a program that never collects the child which the shell started.
-    const parent = spawn('sh', ['-c', 'true & echo $!; exec sleep 60'], { stdio: ['ignore', 'pipe', 'ignore'] });
+    const parent = spawn('sh', ['-c', 'cat <&3 & echo $!; exec sleep 60'], {
+      stdio: ['ignore', 'pipe', 'ignore', 'pipe'],
+    });
     try {
-      const [line] = (await once(parent.stdout, 'data')) as [Buffer];
+      const [line] = (await once(parent.stdout!, 'data')) as [Buffer];
       const pid = Number(line);
+      await vi.waitFor(() => expect(readFileSync(`/proc/${parent.pid}/comm`, 'utf8')).toBe('sleep\n'), 5_000);
+      (parent.stdio[3] as Writable).end();
       await vi.waitFor(() => expect(readFileSync(`/proc/${pid}/stat`, 'utf8')).toContain(') Z '), 5_000);
       plant({ pid, startTime: null });
       await expect(taken()).resolves.toBe('taken');

@@ -1,6 +1,6 @@
 /** A second process for the tests of the store and its lock: does what it is told, and answers with one message. */
 import { randomUUID } from 'node:crypto';
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { linkSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { SessionFault } from '../../src/session/faults.ts';
 import { withLock } from '../../src/session/lock.ts';
 import { userRecord } from '../../src/session/records.ts';
@@ -10,6 +10,14 @@ export type Order =
   | { readonly do: 'append'; readonly path: string; readonly tail: TailState | null; readonly texts: readonly string[] }
   | { readonly do: 'append_until'; readonly path: string; readonly name: string; readonly count: number }
   | { readonly do: 'hold'; readonly lock: string }
+  | {
+      readonly do: 'count';
+      readonly lock: string;
+      readonly counter: string;
+      readonly count: number;
+      /** A dead owner's lock, put in the lock's place after every turn. */
+      readonly dead: string;
+    }
   | { readonly do: 'count_and_die'; readonly lock: string; readonly counter: string; readonly count: number };
 
 export type Answer = { readonly ok: true } | { readonly ok: false; readonly kind: string; readonly message: string };
@@ -52,12 +60,25 @@ async function appendUntil(path: string, name: string, count: number): Promise<v
   }
 }
 
+const increment = (counter: string) => writeFileSync(counter, String(Number(readFileSync(counter, 'utf8')) + 1));
+
+async function count(order: Order & { do: 'count' }): Promise<void> {
+  for (let done = 0; done < order.count; done++) {
+    await withLock(order.lock, () => increment(order.counter), 10_000);
+    try {
+      linkSync(order.dead, order.lock);
+    } catch {
+      // Somebody has it already.
+    }
+  }
+}
+
 async function countAndDie(lock: string, counter: string, count: number): Promise<never> {
   for (let done = 0; ; done++) {
     await withLock(
       lock,
       () => {
-        writeFileSync(counter, String(Number(readFileSync(counter, 'utf8')) + 1));
+        increment(counter);
         if (done === count) process.kill(process.pid, 'SIGKILL');
       },
       10_000,
@@ -76,6 +97,8 @@ async function obey(order: Order): Promise<void> {
       // Blocks the thread: the lock is never given back.
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
     });
+  } else if (order.do === 'count') {
+    await count(order);
   } else {
     await countAndDie(order.lock, order.counter, order.count);
   }

@@ -147,6 +147,7 @@ describe('a file that is not the known one any more', () => {
   };
   test.each<[string, () => void]>([
     ['has grown', () => appendFileSync(path, '{}\n')],
+    ['has grown by what it ended in', () => appendFileSync(path, readFileSync(path))],
     ['was cut', () => truncateSync(path, 100)],
     ['was emptied', () => truncateSync(path, 0)],
     ['was rewritten in the same size', () => writeFileSync(path, readFileSync(path, 'utf8').replace('one', 'two'))],
@@ -155,7 +156,7 @@ describe('a file that is not the known one any more', () => {
     ['is gone with its folder', () => rmSync(dirname(path), { recursive: true })],
   ])('[TR-7] %s: nothing is written, and the fault says what to do', async (_, change) => {
     const store = new TranscriptStore(path, null);
-    await store.append([say('one')], quick);
+    await store.append([say(`${'-'.repeat(300)} one`)], quick);
     change();
     const before = existsSync(path) ? readFileSync(path) : undefined;
     for (const attempt of ['two', 'three'])
@@ -216,8 +217,9 @@ describe('failures', () => {
     const store = new TranscriptStore(path, null);
     const first = store.append([say('call')], quick);
     const second = store.append([say('result of the call')], quick);
-    await expect(first).rejects.toMatchObject({ kind: 'storage' });
-    rmSync(join(folder, 'projects'));
+    // Runs before the second append does, which would succeed now.
+    const repaired = first.finally(() => rmSync(join(folder, 'projects')));
+    await expect(repaired).rejects.toMatchObject({ kind: 'storage' });
     await expect(second).rejects.toMatchObject({ kind: 'storage' });
     const [record] = await store.append([say('later')], quick);
     expect(record!.parentUuid).toBe(null);
