@@ -47,7 +47,7 @@ function readOptions() {
 
 const { suites, out, given } = readOptions();
 const bench = await openBench({ ...DEFAULTS, ...given });
-if (suites.some((name) => name !== 'limits')) await warmUp(bench);
+if (suites.some((name) => name !== 'limits')) for (const problem of await warmUp(bench)) bench.say(problem);
 for (const name of suites) {
   if (!SUITES[name]) throw new Error(`no suite "${name}": ${Object.keys(SUITES).join(', ')}`);
   const { node, load } = machine();

@@ -37,26 +37,36 @@ async function measure(bench, plan) {
   return { start, loads: new Map([...tails, ...whole]), ...turns, small, large };
 }
 
-const values = readOptions();
-if (values.help) {
-  console.log(USAGE);
-} else {
+/** Measures and prints; the exit code. Slow is a figure; wrong is a failure. */
+async function run(values) {
   const scale = values.quick && !values.full ? 'quick' : 'full';
   const { agents, work, profile } = values;
   const bench = await openBench({ agents, work, profile, only: [values.agent] });
-  await warmUp(bench);
-  const measured = await measure(bench, PLANS[scale]);
-  bench.close();
-  const host = machine();
-  const rows = judge(values.agent, measured, { node: NODE_ROW, parse: PARSE_ROW });
-  const setting = `${values.agent}, ${scale} run, node ${host.node}, ${host.cores} cores, load ${host.load}`;
-  console.log(renderVerdicts(setting, rows));
-  if (values.json) {
-    const tables = bench.tables.map((table) => table.json());
-    fs.writeFileSync(path.resolve(values.json), JSON.stringify({ ...host, scale, agent: values.agent, rows, tables }));
+  try {
+    const problems = await warmUp(bench);
+    if (problems.length) {
+      bench.say(`${problems.join('\n')}\nIs it built? npm run build`);
+      return 1;
+    }
+    const measured = await measure(bench, PLANS[scale]);
+    report(values, scale, bench, judge(values.agent, measured, { node: NODE_ROW, parse: PARSE_ROW }));
+    return failures(bench.tables).length ? 1 : 0;
+  } finally {
+    bench.close();
   }
+}
+
+function report({ agent, json }, scale, bench, rows) {
+  const host = machine();
+  const setting = `${agent}, ${scale} run, node ${host.node}, ${host.cores} cores, load ${host.load}`;
+  console.log(renderVerdicts(setting, rows));
   const wrong = failures(bench.tables);
   if (wrong.length) console.log(`WRONG ANSWERS:\n${wrong.join('\n')}`);
-  // Slow is a figure; wrong is a failure.
-  process.exitCode = wrong.length ? 1 : 0;
+  if (!json) return;
+  const tables = bench.tables.map((table) => table.json());
+  fs.writeFileSync(path.resolve(json), JSON.stringify({ ...host, scale, agent, rows, tables }));
 }
+
+const values = readOptions();
+if (values.help) console.log(USAGE);
+else process.exitCode = await run(values);

@@ -40,15 +40,16 @@ export class AcpClient {
     this.child.stdin.on('error', () => {});
     this.child.on('error', (error) => this.abandon(error));
     this.exited = new Promise((resolve) => {
-      this.child.on('exit', (code, signal) => {
-        this.exit = { code, signal };
+      this.child.on('close', (code, signal) => {
         this.abandon(new Error(`agent exited ${code ?? signal}; stderr: ${this.stderr.slice(0, 800)}`));
-        resolve(this.exit);
+        resolve();
       });
     });
   }
 
+  /** Fails what waits, and all that is asked from now on. */
   abandon(error) {
+    this.failure ??= error;
     for (const request of this.pending.values()) request.reject(error);
     this.pending.clear();
   }
@@ -115,6 +116,7 @@ export class AcpClient {
 
   /** Sends a request; resolves with `{result, ms, at, bytes}`, `at` being the moment its whole line was read. */
   async request(method, params, timeoutMs = 120_000) {
+    if (this.failure) throw this.failure;
     const id = this.nextId++;
     let timer;
     const answered = new Promise((resolve, reject) => {

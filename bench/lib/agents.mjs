@@ -61,8 +61,12 @@ export async function stopAgent(bench, client) {
   else await client.kill();
 }
 
-/** One untimed start of each agent: file cache, first-run files, compile cache (written at a clean exit). */
+/**
+ * One untimed start of each agent: file cache, first-run files, compile cache (written at a clean exit). Returns what
+ * went wrong, a line an agent.
+ */
 export async function warmUp(bench) {
+  const problems = [];
   for (const agent of bench.agents) {
     const client = startAgent(bench, agent);
     try {
@@ -70,8 +74,9 @@ export async function warmUp(bench) {
       if (!agent.initOnly) await client.request('session/new', { cwd: bench.cwd, mcpServers: [] }, 60_000);
       await sleep(agent.warmMs ?? 300);
     } catch (error) {
-      bench.say(`warm-up of ${agent.name}: ${error.message}`);
+      problems.push(`${agent.name} does not start: ${error.message}`);
     }
     await client.end();
   }
+  return problems;
 }

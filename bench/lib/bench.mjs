@@ -26,9 +26,6 @@ export const DEFAULTS = {
   timeout: 180_000,
   /** A folder for CPU profiles of the agents (their command must begin with node). */
   profile: '',
-  subscribers: [1, 10, 50],
-  sessions: [1, 10, 50],
-  crash: false,
 };
 
 /** `{options, work, cwd, model, agents, tables, table(title), say(text), close()}`. */
