@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import {
   mkdirSync,
   mkdtempSync,
@@ -16,6 +15,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { allChatsDirs, deleteSession, listSessions } from '../../src/session/files.ts';
 import { thisProcess } from '../../src/session/lock-owner.ts';
 import { readSummary } from '../../src/session/summary.ts';
+import { makeFifo } from '../support/fifo.ts';
 
 let folder: string;
 beforeEach(() => {
@@ -70,7 +70,7 @@ describe('listSessions', () => {
     writeFileSync(join(folder, 'target'), user(id(7), 'x'));
     symlinkSync(join(folder, 'target'), file(7));
     mkdirSync(file(8));
-    execFileSync('mkfifo', [file(9)]);
+    makeFifo(file(9));
     expect((await listSessions(folder)).map((session) => session.sessionId)).toEqual([id(1)]);
   });
 

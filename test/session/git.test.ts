@@ -1,9 +1,9 @@
-import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { gitBranch } from '../../src/session/git.ts';
+import { makeFifo } from '../support/fifo.ts';
 
 let folder: string;
 beforeEach(() => {
@@ -48,6 +48,6 @@ test.each<[string, Files, string, string | undefined]>([
 });
 
 test('[TR-1] a FIFO in a repository’s place holds nobody up', () => {
-  execFileSync('mkfifo', [join(folder, '.git')]);
+  makeFifo(join(folder, '.git'));
   expect(gitBranch(folder)).toBe(undefined);
 });

@@ -1,5 +1,4 @@
 import { createHook } from 'node:async_hooks';
-import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import {
   appendFileSync,
@@ -26,6 +25,7 @@ import { type RecordDraft, userRecord } from '../../src/session/records.ts';
 import { lockPath, type TailState, TranscriptStore } from '../../src/session/store.ts';
 import type { TranscriptRecord } from '../../src/session/transcript.ts';
 import { bundle, Child } from '../support/child.ts';
+import { makeFifo } from '../support/fifo.ts';
 import type { Answer, Order } from './store-child.ts';
 
 const scripts = mkdtempSync(join(tmpdir(), 'store-child-'));
@@ -188,7 +188,7 @@ describe('something else in the file’s place', () => {
     ['a symbolic link', /symbolic link/, () => symlinkSync(elsewhere(), path)],
     ['a dangling symbolic link', /symbolic link/, () => symlinkSync(join(folder, 'nowhere'), path)],
     ['a directory', /directory/, () => mkdirSync(path)],
-    ['a FIFO', /FIFO/, () => execFileSync('mkfifo', [path])],
+    ['a FIFO', /FIFO/, () => makeFifo(path)],
     ['a socket', /socket/, listen],
   ];
   const known = { ino: 1, size: 6, tailBytes: Buffer.from('kept\n\n'), endsWithNewline: true, lastUuid: 'x' };
