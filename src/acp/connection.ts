@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { Readable, Writable } from 'node:stream';
 import type { CancellationToken } from 'vscode-jsonrpc/node';
 import { CancellationTokenSource, createMessageConnection, ParameterStructures } from 'vscode-jsonrpc/node';
@@ -96,6 +97,8 @@ class RpcConnection implements Connection {
     this.#input = input;
     this.#output = output;
     this.#log = log;
+    // Whoever waits for the end listens, as many as there are sessions.
+    setMaxListeners(0, this.#hangUp.signal);
     this.#options = options;
     const prefix = requestIdPrefix();
     this.#outbox = new Outbox(output, (cause) =>
@@ -110,6 +113,7 @@ class RpcConnection implements Connection {
     this.#reader = new NdjsonReader(input, {
       prefix,
       maxLineBytes: options.maxInboundLineBytes ?? MAX_INBOUND_LINE,
+      notify: (method, params) => this.#receive(method, params),
       refuse: (error) => this.#refuse(error),
       outbox: this.#outbox,
     });
@@ -120,9 +124,8 @@ class RpcConnection implements Connection {
       info: debug,
       log: debug,
     });
-    // The handlers for everything get the params untouched; the others would spread arrays and refuse by their own rules.
+    // The handler for everything gets the params untouched; others would spread arrays and refuse by their own rules.
     this.#rpc.onRequest((method, params, token) => this.#serve(method, params, token));
-    this.#rpc.onNotification((method, params) => this.#receive(method, params));
     this.closed = this.#close();
   }
 

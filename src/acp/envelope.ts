@@ -11,6 +11,7 @@ const PROTOCOL_LEVEL = '$/';
 
 export type Decoded =
   | { readonly kind: 'message'; readonly message: RpcMessage }
+  | { readonly kind: 'notification'; readonly method: string; readonly params: unknown }
   | { readonly kind: 'ignored' }
   | { readonly kind: 'refused'; readonly error: RequestError };
 
@@ -42,7 +43,7 @@ function decodeCall(value: Record<string, unknown>): Decoded {
     if (!isId(id)) return refused('"id" must be a string or a number');
     return { kind: 'message', message: { jsonrpc: '2.0', id, method, params } };
   }
-  if (!method.startsWith(PROTOCOL_LEVEL)) return { kind: 'message', message: { jsonrpc: '2.0', method, params } };
+  if (!method.startsWith(PROTOCOL_LEVEL)) return { kind: 'notification', method, params };
   const requestId = method === CANCEL && isRecord(params) ? params['requestId'] : undefined;
   return isId(requestId)
     ? { kind: 'message', message: { jsonrpc: '2.0', method: INNER_CANCEL, params: { id: requestId } } }

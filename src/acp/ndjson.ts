@@ -21,13 +21,15 @@ export const requestIdPrefix = (): string => `q${randomBytes(8).toString('hex')}
 export interface NdjsonReaderOptions {
   readonly prefix: string;
   readonly maxLineBytes: number;
+  /** Handles a notification, in order. */
+  readonly notify: (method: string, params: unknown) => void;
   /** Answers what is no message, in order. */
   readonly refuse: (error: RequestError) => void;
   /** Nothing more is read while the peer leaves too much unread. */
   readonly outbox: Outbox;
 }
 
-/** Hands vscode-jsonrpc one message of a line-delimited stream per turn of the event loop. */
+/** Hands vscode-jsonrpc the requests and responses of a line-delimited stream, one per turn of the event loop. */
 export class NdjsonReader extends AbstractMessageReader {
   /** Resolves after the last message was handed over, with the stream's error if it broke; unlike onClose it leaves the connection open. */
   readonly ended: Promise<Error | undefined>;
@@ -117,14 +119,26 @@ export class NdjsonReader extends AbstractMessageReader {
 
   /** True when a message was handed over. */
   #handle(line: string | RequestError): boolean {
-    const decoded =
-      typeof line === 'string'
-        ? decodeMessage(line, this.#options.prefix)
-        : ({ kind: 'refused', error: line } as const);
-    if (decoded.kind === 'refused') this.#options.refuse(decoded.error);
-    if (decoded.kind !== 'message') return false;
-    this.#deliver(decoded.message as Message);
-    return true;
+    if (typeof line !== 'string') {
+      this.#options.refuse(line);
+      return false;
+    }
+    const decoded = decodeMessage(line, this.#options.prefix);
+    switch (decoded.kind) {
+      case 'message':
+        this.#deliver(decoded.message as Message);
+        return true;
+      case 'notification':
+        // There is nothing to correlate: handled here it keeps its place and costs no turn, which a burst of updates
+        // would feel.
+        this.#options.notify(decoded.method, decoded.params);
+        return false;
+      case 'refused':
+        this.#options.refuse(decoded.error);
+        return false;
+      case 'ignored':
+        return false;
+    }
   }
 
   // vscode-jsonrpc keys its queue by the id as text and takes one message off it per turn: with one in it at a time,

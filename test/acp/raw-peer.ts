@@ -87,3 +87,10 @@ async function* framesOf(stream: PassThrough): AsyncGenerator<Frame> {
   }
   if (rest !== '') throw new Error('the last line has no newline');
 }
+
+/** Two ends of a pair of pipes. */
+export function linked() {
+  const there = new PassThrough();
+  const back = new PassThrough();
+  return { left: { input: back, output: there }, right: { input: there, output: back } };
+}
