@@ -86,7 +86,7 @@ export function assistantRecord(context: RecordContext, turn: AssistantTurn): Re
   };
 }
 
-/** The response to one call. `result` is left out for a call without an id, which has nothing to name it by. */
+/** The response to one call, and how the call ended. */
 export function toolResultRecord(context: RecordContext, message: Content, result?: ToolCallResult): RecordDraft {
   return {
     ...base(context, 'tool_result'),
@@ -112,10 +112,10 @@ export function closingRecord(
   errorType?: string,
 ): RecordDraft {
   const message = responseContent(call, { error });
-  if (call.id === undefined) return toolResultRecord(context, message);
   const type = errorType === undefined ? {} : { errorType };
   return toolResultRecord(context, message, {
-    callId: call.id,
+    // Without a result beside it, readers take the response of a call that has no id for a success.
+    callId: call.id ?? '',
     status: 'error',
     executionStatus: 'not_started',
     ...type,

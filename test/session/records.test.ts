@@ -154,7 +154,7 @@ describe('builders', () => {
       role: 'user',
       parts: [{ functionResponse: { name: 'read_file', response: { error: 'lost' } } }],
     });
-    expect(draft).not.toHaveProperty('toolCallResult');
+    expect(draft.toolCallResult).toMatchObject({ callId: '', status: 'error' });
   });
 
   test('[TR-1] records are linked one to the next, the first to what is in the file', () => {
