@@ -111,7 +111,12 @@ export function toResponseError(error: RequestError): ResponseError<unknown> {
   return new ResponseError(error.code, error.message, error.data);
 }
 
+/** vscode-jsonrpc's own code for a request that it could not write; no peer has sent it. */
+const WRITE_FAILED = -32099;
+
 /** What the peer answered, as our own class; any other rejection passes unchanged. */
 export function fromResponseError(error: unknown): unknown {
-  return error instanceof ResponseError ? new RequestError(error.code, error.message, error.data) : error;
+  if (!(error instanceof ResponseError)) return error;
+  if (error.code === WRITE_FAILED) return RequestError.internalError(error.message);
+  return new RequestError(error.code, error.message, error.data);
 }

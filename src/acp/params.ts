@@ -13,10 +13,14 @@ const MAX_ISSUES = 5;
 /** A definition of the protocol's schema for which a validator is generated. */
 export type DefinitionName = keyof typeof validators;
 
-/** Checks a value by a definition of the protocol's own JSON Schema, forgiving what the schema says to forgive. */
+/**
+ * Checks a value by a definition of the protocol's own JSON Schema, forgiving what the schema says to forgive. The value
+ * is changed in place. No params, or null, count as an empty object, as in the SDK.
+ */
 export function parserOf<T>(name: DefinitionName): Parser<T> {
-  return (value) => {
+  return (params) => {
     const validate = validators[name];
+    const value = params ?? {};
     if (validate(value)) return value as T;
     throw RequestError.invalidParams(issuesOf(validate.errors));
   };
