@@ -1,5 +1,5 @@
 import yargs from 'yargs';
-import { type ChildOptions, childOptions, OPTIONS, PARSER_CONFIGURATION, valueFault } from './options.ts';
+import { type ChildOptions, childOptions, OPTIONS, PARSER_CONFIGURATION, unknownNames, valueFault } from './options.ts';
 
 /** What a command line asks for. Texts end without a newline. */
 export type CommandLine =
@@ -42,9 +42,9 @@ async function runYargs(argv: readonly string[], version: string): Promise<Parse
     .command('serve', 'Run the HTTP daemon over the agent')
     .options(OPTIONS)
     .check((values) => {
-      // After a `--` strict mode lets everything through.
-      const stray = values._.slice(values._[0] === 'serve' ? 1 : 0);
-      const fault = stray.length > 0 ? `Unknown argument: ${stray.join(', ')}` : valueFault(values);
+      // Strict mode lets through what comes after a `--`, and some names that every object has.
+      const strays = [...values._.slice(values._[0] === 'serve' ? 1 : 0), ...unknownNames(values).filter(isStray)];
+      const fault = strays.length > 0 ? `Unknown argument: ${strays.join(', ')}` : valueFault(values);
       if (fault !== undefined) throw new Error(fault);
       return true;
     })
@@ -54,9 +54,23 @@ async function runYargs(argv: readonly string[], version: string): Promise<Parse
     .alias('help', 'h')
     .alias('version', 'v')
     .exitProcess(false);
-  const values = await program.parseAsync([...argv], {}, (failure: Error | undefined | null, _argv: unknown, text) => {
-    output = text;
-    if (failure) error = failure.message;
-  });
-  return { argv: values, output, ...(error !== undefined && { error }) };
+  try {
+    const values = await program.parseAsync(
+      [...argv],
+      {},
+      (failure: Error | undefined | null, _argv: unknown, text) => {
+        output = text;
+        if (failure) error = failure.message;
+      },
+    );
+    return { argv: values, output, ...(error !== undefined && { error }) };
+  } catch {
+    // yargs trips over names that every object has, such as `--constructor`.
+    return { argv: {}, output: '', error: `These arguments cannot be read: ${argv.join(' ')}` };
+  }
+}
+
+/** yargs itself adds its own name, help and the version to what it parsed. */
+function isStray(name: string): boolean {
+  return !['$0', 'help', 'h', 'version', 'v'].includes(name);
 }

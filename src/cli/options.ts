@@ -64,12 +64,16 @@ export function parseChildArguments(argv: readonly string[]): ChildOptions | und
   if (parsed.error !== null) return undefined;
   const values: Argv = parsed.argv;
   if (values['acp'] !== true || parsed.argv._.length > 0) return undefined;
-  const known = new Set(['_', '--', ...Object.keys(parsed.aliases), ...Object.values(parsed.aliases).flat(), ...NAMES]);
-  if (Object.keys(values).some((key) => !known.has(key))) return undefined;
+  if (unknownNames(values).length > 0) return undefined;
   if (CHOICES.some(([name, choices]) => values[name] !== undefined && !choices.includes(values[name] as string))) {
     return undefined;
   }
   return valueFault(values) === undefined ? childOptions(values) : undefined;
+}
+
+/** The names on a parsed command line that are none of the table's. */
+export function unknownNames(argv: Argv): string[] {
+  return Object.keys(argv).filter((name) => name !== '_' && !KNOWN.has(name));
 }
 
 /** What neither parser can express about the values; undefined when all is well. */
@@ -111,7 +115,15 @@ const CHOICES = NAMES.flatMap((name): [string, readonly string[]][] => {
   const choices = TABLE[name]?.choices;
   return choices === undefined ? [] : [[name, choices.map(String)]];
 });
+const KNOWN = new Set(
+  NAMES.flatMap((name) => [name, ...(TABLE[name]?.alias ? [String(TABLE[name].alias)] : [])]).flatMap((name) => [
+    name,
+    name.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase()),
+  ]),
+);
 const PARSER_OPTIONS = {
+  // As yargs does, for the camel-case spellings.
+  key: Object.fromEntries(NAMES.map((name) => [name, true])),
   boolean: namesOfType('boolean'),
   string: namesOfType('string'),
   number: namesOfType('number'),
