@@ -147,10 +147,22 @@ export interface PeerOptions {
   readonly restore?: boolean;
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** The scripted model's script. */
-  readonly script?: object;
+  /** The scripted model's script; null for none, where `args` choose another model. */
+  readonly script?: object | null;
   /** What the child is told at `initialize`; null for no `initialize` at all. */
   readonly initialize?: Partial<InitializeRequest> | null;
+}
+
+/** Starts the real child on pipes. */
+export function spawnChild(home: Home, options: Omit<PeerOptions, 'home'>): ChildProcessWithoutNullStreams {
+  const args = ['--acp', ...(options.restore ? ['--restore-ask-user-question'] : [])];
+  if (options.script !== null) {
+    const folder = tempFolder({ 'script.json': JSON.stringify(options.script ?? RECORDED_SCRIPT) });
+    args.push('--script', join(folder, 'script.json'));
+  }
+  return spawn(process.execPath, [CLI, ...args, ...(options.args ?? [])], {
+    env: { PATH: process.env['PATH'], HOME: home.path, QWEN_HOME: home.path, ...options.env },
+  });
 }
 
 /** The real child process with the ACP SDK's own client on its pipes. Ended with the test. */
@@ -169,14 +181,7 @@ export class Peer {
 
   private constructor(options: PeerOptions) {
     this.home = options.home ?? new Home();
-    const script = join(
-      tempFolder({ 'script.json': JSON.stringify(options.script ?? RECORDED_SCRIPT) }),
-      'script.json',
-    );
-    const args = ['--acp', ...(options.restore ? ['--restore-ask-user-question'] : []), '--script', script];
-    this.child = spawn(process.execPath, [CLI, ...args, ...(options.args ?? [])], {
-      env: { PATH: process.env['PATH'], HOME: this.home.path, QWEN_HOME: this.home.path, ...options.env },
-    });
+    this.child = spawnChild(this.home, options);
     this.exited = once(this.child, 'exit').then(([code, signal]) => ({ code, signal }));
     this.child.stderr.setEncoding('utf8').on('data', (text: string) => {
       this.stderr += text;
