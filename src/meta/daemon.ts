@@ -1,5 +1,6 @@
 import * as key from './keys.ts';
 import type { Meta } from './meta.ts';
+import { isRecord, own } from './meta.ts';
 
 /** What the daemon puts on its calls to the child, and takes off the child's answers. */
 
@@ -58,29 +59,26 @@ export function cancelledPermissionMeta(reason: CancelReason): Meta {
 
 /** The hint that a question can be asked again, and what else the response said, which a client may see. */
 export function takeRestoreHint(meta: unknown): { readonly restorable: boolean; readonly rest: Meta | undefined } {
-  if (!isObject(meta)) return { restorable: false, rest: undefined };
-  const { [key.RESTORE_ASK_USER_QUESTION]: hint, ...rest } = meta;
-  return { restorable: hint === true, rest };
+  const restorable = own(meta, key.RESTORE_ASK_USER_QUESTION) === true;
+  if (!isRecord(meta)) return { restorable, rest: undefined };
+  const { [key.RESTORE_ASK_USER_QUESTION]: _hint, ...rest } = meta;
+  return { restorable, rest };
 }
 
 /** The replay in a bulk load's response; undefined where there is none. */
 export function readLoadReplay(
   meta: unknown,
 ): { readonly updates: readonly unknown[]; readonly envelope: Meta } | undefined {
-  const envelope = isObject(meta) ? meta[key.LOAD_REPLAY] : undefined;
-  const updates = isObject(envelope) ? envelope['updates'] : undefined;
-  return isObject(envelope) && Array.isArray(updates) ? { updates, envelope } : undefined;
+  const envelope = own(meta, key.LOAD_REPLAY);
+  const updates = own(envelope, 'updates');
+  return isRecord(envelope) && Array.isArray(updates) ? { updates, envelope } : undefined;
 }
 
 /** What of an outside caller's `_meta` may go on to the child: trace context, nothing else. */
 export function externalMeta(meta: unknown): Meta {
   const passed = key.TRACE_CONTEXT.flatMap((name) => {
-    const value = isObject(meta) && Object.hasOwn(meta, name) ? meta[name] : undefined;
+    const value = own(meta, name);
     return typeof value === 'string' ? [[name, value] as const] : [];
   });
   return Object.fromEntries(passed);
-}
-
-function isObject(value: unknown): value is Meta {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -144,11 +144,11 @@ export function readQuestionMeta(meta: unknown): readonly unknown[] | undefined 
 }
 
 /** One own property of a JSON object; what is inherited, or of no object, counts as absent. */
-function own(value: unknown, name: string): unknown {
+export function own(value: unknown, name: string): unknown {
   return isRecord(value) && Object.hasOwn(value, name) ? value[name] : undefined;
 }
 
-function isRecord(value: unknown): value is Record<string, unknown> {
+export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
