@@ -41,3 +41,6 @@ export function unknownTool(toolName: string): string {
 
 /** Nobody answered a question before its wait ended; shown on its card, never recorded. */
 export const NOBODY_ANSWERED = 'The wait for an answer ended before anybody gave one. The question is still open.';
+
+/** A call's result could not be written, so the turn fails; shown on its card, never recorded. */
+export const RESULT_NOT_SAVED = 'The result of this call could not be saved, so it does not count.';

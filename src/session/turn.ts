@@ -139,7 +139,13 @@ async function recordResults(host: TurnHost, results: readonly CallResult[]): Pr
   const { chat } = host;
   const telemetry = results.map((result) => callTelemetry(host, result));
   const responses = results.map((result) => resultRecord(chat, result));
-  await chat.append([...telemetry, ...responses], { durable: true });
+  try {
+    await chat.append([...telemetry, ...responses], { durable: true });
+  } catch (error) {
+    // What is not on disk was not decided: no card may wait on, or say that it was.
+    for (const { call } of results) await host.emit(closedCard(call, texts.RESULT_NOT_SAVED));
+    throw error;
+  }
 }
 
 function resultRecord(chat: Chat, { call, status, response, display, errorType }: CallResult): RecordDraft {

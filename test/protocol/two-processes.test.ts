@@ -98,6 +98,12 @@ test.each<[string, (file: string) => void, 'asked again' | 'gone' | 'unknown']>(
       await expect(turn).rejects.toEqual(CHANGED);
       expect(home.bytes(id)).toEqual(changed);
       expect(peer.said()).not.toContain('TOOL RESULT ECHO');
+      const { toolCallId } = asked.params.toolCall;
+      expect(peer.updates(id).at(-1)).toMatchObject({
+        sessionUpdate: 'tool_call_update',
+        toolCallId,
+        status: 'failed',
+      });
     }
     for (const id of [firstAsked, restored]) {
       if (next === 'unknown') {
