@@ -1,6 +1,6 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
@@ -77,13 +77,14 @@ export class Home {
     return join(this.path, 'projects', cwd.replace(/[^A-Za-z0-9]/g, '-'), 'chats', `${sessionId}.jsonl`);
   }
 
-  /** Puts a recorded transcript in its place; answers the session's id. */
-  place(recording: string): string {
-    const source = join(FIXTURES, 'transcripts', `${recording}.jsonl`);
-    const { sessionId } = JSON.parse(readFileSync(source, 'utf8').split('\n')[0] as string) as { sessionId: string };
-    mkdirSync(dirname(this.file(sessionId)), { recursive: true });
-    copyFileSync(source, this.file(sessionId));
-    return sessionId;
+  /** Puts a recorded transcript in its place; answers the session's id, which is its own or `as`. */
+  place(recording: string, as?: string): string {
+    const text = readFileSync(join(FIXTURES, 'transcripts', `${recording}.jsonl`), 'utf8');
+    const { sessionId } = JSON.parse(text.split('\n')[0] as string) as { sessionId: string };
+    const placed = as ?? sessionId;
+    mkdirSync(dirname(this.file(placed)), { recursive: true });
+    writeFileSync(this.file(placed), text.replaceAll(sessionId, placed));
+    return placed;
   }
 
   /** Puts these records, or lines as they are, in a session's place. */
@@ -298,6 +299,18 @@ export class Peer {
   async eof() {
     this.child.stdin.end();
     return await this.exited;
+  }
+
+  /** Closes both pipes, as a client that died does. */
+  async vanish() {
+    this.child.stdin.destroy();
+    this.child.stdout.destroy();
+    return await this.exited;
+  }
+
+  /** Answers once the child has handled everything that was sent before. */
+  async roundTrip(): Promise<void> {
+    await this.request('qwen/status/workspace/resource', {});
   }
 
   async #ask(params: RequestPermissionRequest, id: unknown, signal: AbortSignal): Promise<never> {
