@@ -18,8 +18,8 @@ const CARDS: Readonly<Record<string, Card>> = {
     kind: 'search',
     describe: (args, cwd) => pathIn(cwd, text(args['path'])),
   },
-  glob: { displayName: 'Glob', kind: 'search', describe: (args) => quoted(args['pattern']) },
-  grep_search: { displayName: 'Grep', kind: 'search', describe: (args) => quoted(args['pattern']) },
+  glob: { displayName: 'Glob', kind: 'search', describe: describeSearch },
+  grep_search: { displayName: 'Grep', kind: 'search', describe: describeSearch },
   edit: { displayName: 'Edit', kind: 'edit', describe: (args, cwd) => pathIn(cwd, text(args['file_path'])) },
   write_file: { displayName: 'WriteFile', kind: 'edit', describe: describeWrite },
   run_shell_command: { displayName: 'Shell', kind: 'execute', describe: describeCommand },
@@ -83,8 +83,11 @@ function describeCommand(args: Args): string {
   return description === '' || command === '' ? command : `${command} (${description})`;
 }
 
-function quoted(value: unknown): string {
-  return text(value) === '' ? '' : `'${text(value)}'`;
+function describeSearch(args: Args, cwd: string): string {
+  const pattern = text(args['pattern']);
+  const path = pathIn(cwd, text(args['path']));
+  if (pattern === '') return '';
+  return path === '' || path === cwd ? `'${pattern}'` : `'${pattern}' in ${path}`;
 }
 
 function text(value: unknown): string {

@@ -13,20 +13,55 @@ const MAX_DEPTH = 64;
 /** Behind the closing quote of the string whose opening quote is at `at`. */
 export function stringEnd(bytes: Uint8Array, at: number, to: number): number {
   if (bytes[at] !== QUOTE) return -1;
-  for (let i = at + 1; i < to; i++) {
+  let i = at + 1;
+  while (i < to) {
+    // Keys and ids are too short for it to be worth it.
+    if (i - at > 16) i = plainRunEnd(bytes, i, to);
     const byte = bytes[i] as number;
-    if (byte === QUOTE) return i + 1;
+    if (byte === QUOTE) return i < to ? i + 1 : -1;
     if (byte === BACKSLASH) {
-      i++;
-      const escaped = ESCAPE[bytes[i] as number];
-      if (escaped === undefined || escaped === 0) return -1;
-      if (escaped === 2) {
-        for (let digit = 1; digit <= 4; digit++) if (HEX[bytes[i + digit] as number] !== 1) return -1;
-        i += 4;
-      }
+      const escaped = ESCAPE[bytes[i + 1] as number];
+      if (escaped === 1) i += 2;
+      else if (escaped === 2 && isHex(bytes, i + 2)) i += 6;
+      else return -1;
     } else if (byte < 0x20) return -1;
+    else i++;
   }
   return -1;
+}
+
+let viewed: ArrayBufferLike = new ArrayBuffer(0);
+let view = new DataView(viewed);
+
+/**
+ * Skips from `at`, four bytes at a time, what neither ends a string nor escapes nor may not be in it. Long texts are most
+ * of a transcript, and this is more than twice as fast as looking at each byte.
+ */
+function plainRunEnd(bytes: Uint8Array, at: number, to: number): number {
+  if (viewed !== bytes.buffer) {
+    viewed = bytes.buffer;
+    view = new DataView(viewed);
+  }
+  const base = bytes.byteOffset;
+  let i = at;
+  for (const last = to - 4; i <= last; i += 4) {
+    const four = view.getInt32(base + i, true);
+    const quotes = four ^ 0x22222222;
+    const backslashes = four ^ 0x5c5c5c5c;
+    const found =
+      (((quotes - 0x01010101) & ~quotes) |
+        ((backslashes - 0x01010101) & ~backslashes) |
+        ((four - 0x20202020) & ~four)) &
+      0x80808080;
+    // Borrows can report a byte too many, but only behind one that is truly found, and the first is what counts.
+    if (found !== 0) return i + ((31 - Math.clz32(found & -found)) >> 3);
+  }
+  return i;
+}
+
+function isHex(bytes: Uint8Array, at: number): boolean {
+  for (let i = at; i < at + 4; i++) if (HEX[bytes[i] as number] !== 1) return false;
+  return true;
 }
 
 /** 1: an escape of one character; 2: `u`, which four hexadecimal digits follow. */

@@ -1,5 +1,5 @@
 import type { Conversation, Range } from './conversation.ts';
-import { SYSTEM, USER } from './record-bytes.ts';
+import { ASSISTANT, SYSTEM, TOOL_RESULT, USER } from './record-bytes.ts';
 
 /** The newest stretch of a conversation that is shown at once. */
 export interface Page {
@@ -8,15 +8,24 @@ export interface Page {
   readonly hasMore: boolean;
 }
 
-/** A page of the last `size` records, cut back to the first message of a person among them where there is one. */
+/**
+ * A page of about the last `size` records. It begins with the first message of a person among them, else with one not
+ * further before them than they are many, else with the first of them, or with the call that this one answers.
+ */
 export function pageOf(conversation: Conversation, size: number): Page {
   const first = Math.max(0, conversation.length - size);
-  let from = first;
-  if (first > 0 || !conversation.complete) {
-    while (from < conversation.length && conversation.typeAt(from) !== USER) from++;
-    if (from === conversation.length) from = first;
-  }
+  const from = first === 0 && conversation.complete ? 0 : startOf(conversation, first, size);
   return { range: { from }, hasMore: from > 0 || !conversation.complete };
+}
+
+function startOf(conversation: Conversation, first: number, size: number): number {
+  for (let at = first; at < conversation.length; at++) if (conversation.typeAt(at) === USER) return at;
+  for (let at = first - 1; at >= Math.max(0, first - size); at--) if (conversation.typeAt(at) === USER) return at;
+  let from = first;
+  if (from < conversation.length && conversation.typeAt(from) === TOOL_RESULT) {
+    while (from > 0 && conversation.typeAt(from) !== ASSISTANT) from--;
+  }
+  return from;
 }
 
 /**

@@ -56,11 +56,14 @@ export interface TailConversation {
   readonly lastEntry: Content | undefined;
 }
 
-/** A conversation of which at least the newest `records` are read, and enough to know the last entry of its history. */
+/**
+ * A conversation of which the newest `records` are read, as many before them again (a page may begin there), and enough
+ * to know the last entry of its history.
+ */
 export async function readTailConversation(file: TranscriptFile, records: number): Promise<TailConversation> {
   for (let span = FIRST_SPAN; ; span *= GROWTH) {
     const conversation = await readConversationFrom(file, file.size - span);
-    if (!conversation || (conversation.length < records && !conversation.complete)) continue;
+    if (!conversation || (conversation.length < 2 * records && !conversation.complete)) continue;
     const lastEntry = await readLastEntry(conversation);
     if (lastEntry !== undefined || conversation.complete) return { conversation, lastEntry: lastEntry ?? undefined };
   }
