@@ -6,7 +6,8 @@ import { createConnection } from '../../src/acp/connection.ts';
 import { DeadlineError, HangUpError, RequestError } from '../../src/acp/errors.ts';
 import { objectWith } from '../../src/acp/params.ts';
 import type { RequestMethod } from '../../src/acp/rpc.ts';
-import { anyNotification, anyRequest, call, linked, rawPeer } from './raw-peer.ts';
+import { anyNotification, anyRequest } from './any-method.ts';
+import { call, linked, rawPeer } from './raw-peer.ts';
 
 const ask = anyRequest('ask');
 const hang = anyRequest('hang');

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Frame, RawPeer } from './raw-peer.ts';
-import { anyNotification, anyRequest, call, rawPeer } from './raw-peer.ts';
+import { anyNotification, anyRequest } from './any-method.ts';
+import { call, rawPeer } from './raw-peer.ts';
 
 const echo = anyRequest('echo');
 

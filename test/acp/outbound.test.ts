@@ -3,7 +3,8 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { createConnection } from '../../src/acp/connection.ts';
 import { Outbox } from '../../src/acp/outbox.ts';
-import { anyNotification, anyRequest, call, logTo, rawPeer } from './raw-peer.ts';
+import { anyNotification, anyRequest } from './any-method.ts';
+import { call, logTo, rawPeer } from './raw-peer.ts';
 
 const ask = anyRequest('ask');
 const note = anyNotification('note');

@@ -1,23 +1,9 @@
 import { PassThrough } from 'node:stream';
 import type { Connection, ConnectionOptions } from '../../src/acp/connection.ts';
 import { createConnection } from '../../src/acp/connection.ts';
-import type { NotificationMethod, RequestMethod } from '../../src/acp/rpc.ts';
 import type { Log } from '../../src/log.ts';
 
 export type Frame = Record<string, unknown>;
-
-/** A method that takes and gives anything. */
-export const anyRequest = (name: string): RequestMethod<unknown, unknown> => ({
-  name,
-  aliases: [],
-  params: (value) => value,
-  result: undefined,
-});
-export const anyNotification = (name: string): NotificationMethod<unknown> => ({
-  name,
-  aliases: [],
-  params: (value) => value,
-});
 
 export interface RawPeer {
   readonly connection: Connection;
