@@ -24,7 +24,7 @@ import * as methods from './methods.ts';
 import { configOptions, isMode, MODE_OPTION, modeState } from './modes.ts';
 import { bulkReplay, replayUpdates } from './pages.ts';
 import { streamReplay } from './replays.ts';
-import { mcpStatus, ResourceMeter, skillsStatus } from './status.ts';
+import * as status from './status.ts';
 
 export interface AgentDeps {
   readonly connection: Connection;
@@ -47,7 +47,7 @@ export interface ClientIdentity {
 export class Agent {
   readonly #deps: AgentDeps;
   readonly #client: ClientIdentity;
-  readonly #resources = new ResourceMeter();
+  readonly #resources = new status.ResourceMeter();
 
   constructor(deps: AgentDeps, client: ClientIdentity) {
     this.#deps = deps;
@@ -72,6 +72,7 @@ export class Agent {
     connection.onRequest(methods.setMode, ({ sessionId, modeId }) => this.#setMode(sessionId, modeId));
     connection.onRequest(methods.setConfigOption, (params) => this.#setConfigOption(params));
     this.#serveReferenceMethods();
+    this.#serveStatusMethods();
   }
 
   #serveReferenceMethods(): void {
@@ -89,11 +90,25 @@ export class Agent {
     connection.onRequest(methods.cancelPendingPrompt, ({ sessionId }) => ({
       cancelled: this.#session(sessionId).stop('cancel'),
     }));
+  }
+
+  #serveStatusMethods(): void {
+    const { connection } = this.#deps;
     connection.onRequest(methods.channelPing, ({ nonce }) => ({ v: 1, nonce }));
-    connection.onRequest(methods.workspaceSkills, ({ cwd }) => skillsStatus(cwd));
-    connection.onRequest(methods.workspaceMcp, ({ cwd }) => mcpStatus(cwd));
+    connection.onRequest(methods.workspaceSkills, ({ cwd }) => status.skillsStatus(cwd));
+    connection.onRequest(methods.workspaceMcp, ({ cwd }) => status.mcpStatus(cwd));
     connection.onRequest(methods.initializeWorkspaceMcp, () => ({ accepted: true }));
     connection.onRequest(methods.workspaceResource, () => this.#resources.read());
+    const session = (ref: methods.SessionRef) => this.#session(ref.sessionId);
+    connection.onRequest(methods.sessionContext, (ref) => status.contextStatus(session(ref), shape(session(ref))));
+    connection.onRequest(methods.sessionStats, (ref) => status.statsStatus(session(ref)));
+    connection.onRequest(methods.sessionSupportedCommands, (ref) => status.commandsStatus(session(ref)));
+    connection.onRequest(methods.sessionTasks, (ref) => status.tasksStatus(session(ref)));
+    connection.onRequest(methods.sessionAgents, (ref) => status.tasksStatus(session(ref)));
+    connection.onRequest(methods.sessionGoal, () => status.goalStatus());
+    connection.onRequest(methods.sessionTranscript, async (params) =>
+      status.transcriptStatus(params.sessionId, await this.#loadUpdates(params)),
+    );
   }
 
   #initialize({ clientInfo, _meta }: acp.InitializeRequest): acp.InitializeResponse {

@@ -227,6 +227,19 @@ export const sessionTasks = request<SessionRef & JsonObject, JsonObject>(
   objectWith('sessionId'),
 );
 
+export const sessionAgents = request<SessionRef & JsonObject, JsonObject>(
+  'qwen/status/session/agents',
+  objectWith('sessionId'),
+);
+export const sessionTranscript = request<LoadUpdatesParams, JsonObject>(
+  'qwen/status/session/transcript',
+  objectWith('sessionId', 'cwd'),
+);
+export const sessionGoal = request<SessionRef & JsonObject, JsonObject>(
+  'qwen/control/session/goal/get',
+  objectWith('sessionId'),
+);
+
 export interface Ping {
   readonly v: 1;
   readonly nonce: string;

@@ -1,7 +1,12 @@
+import type { Session } from '../session/session.ts';
+import type { LoadUpdatesResult, ResourceStatus } from './methods.ts';
 import type { JsonObject } from './params.ts';
-import type { ResourceStatus } from './methods.ts';
 
-/** What the daemon asks of a workspace's child; this agent has no skills, and its MCP servers come with each session. */
+/*
+ * What the reference's daemon asks of its child for its status routes. The shapes are those that were seen; this agent has
+ * no skills, background tasks or goals, and keeps no statistics of tools.
+ */
+
 export const skillsStatus = (cwd: string): JsonObject => ({ v: 1, workspaceCwd: cwd, initialized: true, skills: [] });
 
 export const mcpStatus = (cwd: string): JsonObject => ({
@@ -34,3 +39,39 @@ export class ResourceMeter {
     };
   }
 }
+
+/** `state` is what a load answers of the session's settings. */
+export async function contextStatus(session: Session, state: JsonObject): Promise<JsonObject> {
+  const { accepted, interruption } = await session.interruption();
+  const recovery = { kind: accepted ? interruption : 'clean', canContinue: accepted };
+  return { v: 1, sessionId: session.id, workspaceCwd: session.cwd, recovery, state };
+}
+
+export async function statsStatus(session: Session): Promise<JsonObject> {
+  const { userTurns } = await session.chat.history();
+  return {
+    v: 1,
+    sessionId: session.id,
+    workspaceCwd: session.cwd,
+    sessionStartTimeMs: session.startedAt,
+    durationMs: Date.now() - session.startedAt,
+    promptCount: userTurns,
+    models: {},
+    sources: [],
+    tools: { totalCalls: 0, totalSuccess: 0, totalFail: 0, totalDurationMs: 0, byName: {} },
+    files: { totalLinesAdded: 0, totalLinesRemoved: 0 },
+    skills: { totalCalls: 0, totalSuccess: 0, totalFail: 0, byName: {} },
+  };
+}
+
+export const commandsStatus = ({ id }: Session): JsonObject => ({ v: 1, sessionId: id, availableCommands: [] });
+export const tasksStatus = ({ id }: Session): JsonObject => ({ v: 1, sessionId: id, now: Date.now(), tasks: [] });
+export const goalStatus = (): JsonObject => ({ snapshot: { v: 2, goal: null, activity: 'idle' }, active: null });
+
+export const transcriptStatus = (sessionId: string, { updates, ...times }: LoadUpdatesResult): JsonObject => ({
+  v: 1,
+  sessionId,
+  events: updates.map((data) => ({ v: 1, type: 'session_update', data })),
+  hasMore: false,
+  ...times,
+});

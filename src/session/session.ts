@@ -63,6 +63,8 @@ const NOTHING_DONE: PromptEnd = { stopReason: 'end_turn' };
 export class Session {
   readonly id: string;
   mode = 'default';
+  /** Milliseconds since the epoch. */
+  readonly startedAt = Date.now();
   readonly #deps: SessionDeps;
   #chat: Chat;
   /** Calls that some load has left to be asked again. */
