@@ -8,7 +8,7 @@ import { callIdsOf } from './eligibility.ts';
 import { SessionFault } from './faults.ts';
 import { allChatsDirs, deleteSession, listSessions, type SavedSession } from './files.ts';
 import { HistoryFold } from './history.ts';
-import { parseSessionId } from './ids.ts';
+import { isStoredSessionId, parseSessionId } from './ids.ts';
 import { chatPath, chatsDir, type PathEnvironment, runtimeDir } from './paths.ts';
 import type { SessionEvent } from './ports.ts';
 import type { RecordContext } from './records.ts';
@@ -132,6 +132,7 @@ export class Sessions {
   /** Ends a session and removes its files; one that is not there is removed already. */
   async delete(sessionId: string): Promise<void> {
     const id = sessionId.toLowerCase();
+    if (!isStoredSessionId(id)) return;
     const path = this.find(id)?.chat.store.path;
     await this.close(id);
     if (path !== undefined) await deleteSession(path);
