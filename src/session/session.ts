@@ -10,6 +10,7 @@ import { recoveredAgentNotice, worktreeNotice } from './notices.ts';
 import type { Model, Question, QuestionReply, SessionClient, SessionEvent } from './ports.ts';
 import { branchCheckpointRecord, fileHistorySnapshotRecord, type RecordDraft, userRecord } from './records.ts';
 import {
+  heardEvent,
   runCalls,
   runModelLoop,
   type StopReason,
@@ -72,7 +73,9 @@ export class Session {
   #running: Running | undefined;
   /** What the model has said, and how long the file was when it began: a longer one holds it already. */
   #inFlight: { readonly answer: ModelTurn; readonly size: number | undefined } | undefined;
-  /** Settled when no replay is being shown; live updates wait for it. */
+  /** Replays that are being shown or wait for their turn; live updates wait for the last of them. */
+  #replays = 0;
+  /** Settled when the last of them has been shown. */
   #shown: Promise<void> = Promise.resolve();
   /** Whether the client has been shown the conversation by a replay. */
   #introduced = false;
@@ -115,21 +118,24 @@ export class Session {
 
   /** The calls that a running turn still works on; a load finalizes none of them. */
   waiting(): ReadonlySet<string> {
-    return new Set(this.busy ? this.#chat.dangling().map(({ id }) => id) : []);
+    if (!this.busy) return new Set();
+    // What was just recorded is on disk a moment before the chat knows it.
+    const calls = [...this.#chat.dangling(), ...(this.#inFlight?.answer.calls ?? [])];
+    return new Set(calls.map(({ id }) => id));
   }
 
   /** What the running turn has said that is not on disk yet. */
   inFlight(): readonly SessionEvent[] {
     if (this.#inFlight?.size !== this.#chat.store.tail?.size) return [];
-    return (this.#inFlight?.answer.spoken().parts ?? []).flatMap(({ text, thought }) =>
-      text ? [{ kind: 'text' as const, text, thought: thought === true }] : [],
-    );
+    return (this.#inFlight?.answer.content().parts ?? []).flatMap((part) => heardEvent(part) ?? []);
   }
 
   /** Runs `show` while live updates wait; replays of one session follow each other. */
   async showing<T>(show: () => Promise<T>): Promise<T> {
-    const before = this.#shown;
-    const shown = before.then(show);
+    this.#replays++;
+    const shown = this.#shown.then(show).finally(() => {
+      this.#replays--;
+    });
     this.#shown = shown.then(ignore, ignore);
     const result = await shown;
     this.#introduced = true;
@@ -258,12 +264,17 @@ export class Session {
       signal,
       restoreAskUserQuestion,
       promptId,
+      async say(speak) {
+        // Without a pause between this and the update: a load that begins meanwhile must see what was said, or be first.
+        while (session.#replays > 0) await session.#shown;
+        const event = speak();
+        if (event !== undefined) await client.update(session, event);
+      },
       async emit(event) {
-        await session.#shown;
-        await client.update(session, event);
+        await this.say(() => event);
       },
       async ask(call, questions): Promise<QuestionReply> {
-        await session.#shown;
+        while (session.#replays > 0) await session.#shown;
         return await client.ask(session.#questionRequest(call, questions, restored), signal);
       },
       drainQueue: () => client.drainQueue(this.id, promptId, signal),

@@ -1,3 +1,4 @@
+import type { Part } from '@google/genai';
 import { type BatchEnd, type CallResult, cancelled, fateOfUnattended, runBatch, type StopKind } from './batch.ts';
 import type { Chat } from './chat.ts';
 import type { DanglingCall } from './dangling.ts';
@@ -43,6 +44,8 @@ export interface TurnHost {
   /** The id of this prompt in records. */
   readonly promptId: string;
   emit(event: SessionEvent): Promise<void>;
+  /** Runs `speak` and emits what it gives in one go, so that a load meanwhile shows both or neither. */
+  say(speak: () => SessionEvent | undefined): Promise<void>;
   ask(call: DanglingCall, questions: readonly Question[]): Promise<QuestionReply>;
   drainQueue(): Promise<readonly string[]>;
   /** What the model is to be told once beside the next function responses. */
@@ -231,9 +234,10 @@ async function askModel(host: TurnHost): Promise<ModelAnswer | 'stopped'> {
         heard.responseId = event.responseId ?? '';
       } else {
         heard.firstMs ??= host.now() - started;
-        const call = answer.add(event.part);
-        const shown = call ? preparing(call) : spokenEvent(event.part);
-        if (shown !== undefined) await host.emit(shown);
+        await host.say(() => {
+          const call = answer.add(event.part);
+          return heardEvent(call ? { functionCall: call } : event.part);
+        });
       }
     }
     signal.throwIfAborted();
@@ -248,15 +252,12 @@ async function askModel(host: TurnHost): Promise<ModelAnswer | 'stopped'> {
 
 const TOOLS = [ASK_USER_QUESTION_DECLARATION];
 
-const preparing = ({ id, name, args }: DanglingCall): SessionEvent => ({
-  kind: 'call',
-  phase: 'preparing',
-  callId: id,
-  name,
-  args,
-});
-
-function spokenEvent({ text, thought }: { text?: string; thought?: boolean }): SessionEvent | undefined {
+/** What a client is shown of a part that the model streams. */
+export function heardEvent({ text, thought, functionCall }: Part): SessionEvent | undefined {
+  if (functionCall) {
+    const { id, name, args } = functionCall;
+    return { kind: 'call', phase: 'preparing', callId: id ?? '', name: name ?? '', args: args ?? {} };
+  }
   return text ? { kind: 'text', text, thought: thought === true } : undefined;
 }
 
