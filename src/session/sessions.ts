@@ -47,6 +47,8 @@ export class Sessions {
   readonly #live = new Map<string, Session>();
   /** Sessions that are being opened, so that two loads at once share one. */
   readonly #opening = new Map<string, Promise<Session>>();
+  /** Idle sessions whose files are being looked at: a second look would close what the first load opened. */
+  readonly #refreshing = new Map<Session, Promise<void>>();
 
   constructor(deps: SessionsDeps) {
     this.#deps = deps;
@@ -202,10 +204,23 @@ export class Sessions {
     });
   }
 
-  /** An idle session that another process wrote to is read anew. */
+  /** An idle session that another process wrote to is read anew, once for all loads that find it so. */
   async #refresh(session: Session): Promise<void> {
-    if (session.busy) return;
-    const { path, tail } = session.chat.store;
+    const refreshing = this.#refreshing.get(session) ?? this.#refreshNow(session);
+    this.#refreshing.set(session, refreshing);
+    try {
+      await refreshing;
+    } finally {
+      this.#refreshing.delete(session);
+    }
+  }
+
+  async #refreshNow(session: Session): Promise<void> {
+    const { store } = session.chat;
+    const { path, tail } = store;
+    // A turn that began meanwhile writes the file itself, and keeps the chat that it began with.
+    const isOurs = () => session.busy || store.tail !== tail;
+    if (isOurs()) return;
     const unchanged = await withTranscript(path, undefined, async (file) => {
       if (file === undefined) return tail === null;
       if (tail === null || file.ino !== tail.ino || file.size !== tail.size) return false;
@@ -213,8 +228,9 @@ export class Sessions {
       await file.handle.read(end, 0, end.length, file.size - end.length);
       return end.equals(tail.tailBytes);
     });
-    if (unchanged) return;
+    if (unchanged || isOurs()) return;
     const chat = await this.#readChat(session.id, session.cwd, path);
+    if (isOurs()) return;
     if (chat !== undefined) return session.reread(chat);
     this.#live.delete(session.id);
     throw unknownSession(session.id);
