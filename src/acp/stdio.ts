@@ -1,5 +1,6 @@
 import { homedir } from 'node:os';
 import type { Writable } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { ChildOptions } from '../cli/options.ts';
 import { createLog, type Log, logLevelFrom } from '../log.ts';
 import { createModelSource } from '../model/choose.ts';
@@ -14,6 +15,9 @@ import { toRequestError } from './faults.ts';
 export interface StdioAgentOptions extends ChildOptions {
   readonly version: string;
 }
+
+/** What still waits for a lock or a model then is given up: a stop must not hang. In ms; the connection had its grace. */
+const LAST_WRITES_MS = 400;
 
 /** The reference's daemon sets it; the child acknowledges its value. */
 const GUARD_VARIABLE = 'QWEN_CODE_PRIVATE_EXTERNAL_TOOL_GUARD';
@@ -69,7 +73,7 @@ export async function runStdioAgent(options: StdioAgentOptions): Promise<void> {
   connection.listen();
   logStrays(log);
   await connection.closed;
-  await sessions.shutdown(ending.stop);
+  await Promise.race([sessions.shutdown(ending.stop), delay(LAST_WRITES_MS)]);
   // Sockets of a provider may stay open for reuse; nothing is left to be done on them.
   process.exit(ending.exitCode);
 }
@@ -88,8 +92,12 @@ interface Ending {
 
 function endOnSignals(hangUp: (signal: string) => void): Ending {
   const ending: Ending = { stop: 'shutdown', exitCode: 0 };
+  let ended = false;
   for (const [signal, { stop, exitCode }] of Object.entries(SIGNALS)) {
-    process.once(signal, () => {
+    // Heard again and again: a signal that nobody listens to would end the process in the middle of a write.
+    process.on(signal, () => {
+      if (ended) return;
+      ended = true;
       Object.assign(ending, { stop, exitCode });
       hangUp(signal);
     });
