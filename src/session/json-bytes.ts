@@ -31,7 +31,7 @@ export function stringEnd(bytes: Uint8Array, at: number, to: number): number {
 }
 
 let viewed: ArrayBufferLike = new ArrayBuffer(0);
-let view = new DataView(viewed);
+let view: DataView<ArrayBufferLike> = new DataView(viewed);
 
 /**
  * Skips from `at`, four bytes at a time, what neither ends a string nor escapes nor may not be in it. Long texts are most

@@ -55,7 +55,7 @@ export async function readLinks(file: TranscriptFile, start: number): Promise<Li
   let nextStart = 0;
   let cut = start > 0;
   // One byte earlier, so that a line that begins exactly at `start` is whole.
-  links.corrupt = await forEachLine(file, cut ? start - 1 : 0, (buffer, lineFrom, lineTo, offset, terminated) => {
+  const oversized = await forEachLine(file, cut ? start - 1 : 0, (buffer, lineFrom, lineTo, offset, terminated) => {
     if (cut) {
       cut = false;
       return;
@@ -74,6 +74,7 @@ export async function readLinks(file: TranscriptFile, start: number): Promise<Li
     if (plain) links.push(at, to - from, head.id, head.parent, head.type);
     else linkOddLine(links, buffer, from, to, at, terminated);
   });
+  links.corrupt += oversized;
   return links;
 }
 

@@ -23,9 +23,15 @@ export interface Tail extends TailState {
   readonly damage: Damage;
 }
 
-/** Reads the end of a transcript; the cost is that of the records asked for, not of the file. */
-export async function readTail(file: TranscriptFile, wanted: { readonly records: number }): Promise<Tail> {
-  const { conversation, lastEntry } = await readTailConversation(file, wanted.records);
+/**
+ * Reads the end of a transcript; the cost is that of the records asked for, not of the file. `firstSpan` is how many bytes
+ * are tried first.
+ */
+export async function readTail(
+  file: TranscriptFile,
+  wanted: { readonly records: number; readonly firstSpan?: number },
+): Promise<Tail> {
+  const { conversation, lastEntry } = await readTailConversation(file, wanted.records, wanted.firstSpan);
   const from = Math.max(0, conversation.length - wanted.records);
   const records: TranscriptRecord[] = [];
   for await (const record of conversation.records({ from })) records.push(record);
@@ -60,8 +66,12 @@ export interface TailConversation {
  * A conversation of which the newest `records` are read, as many before them again (a page may begin there), and enough
  * to know the last entry of its history.
  */
-export async function readTailConversation(file: TranscriptFile, records: number): Promise<TailConversation> {
-  for (let span = FIRST_SPAN; ; span *= GROWTH) {
+export async function readTailConversation(
+  file: TranscriptFile,
+  records: number,
+  firstSpan = FIRST_SPAN,
+): Promise<TailConversation> {
+  for (let span = firstSpan; ; span *= GROWTH) {
     const conversation = await readConversationFrom(file, file.size - span);
     if (!conversation || (conversation.length < 2 * records && !conversation.complete)) continue;
     const lastEntry = await readLastEntry(conversation);
