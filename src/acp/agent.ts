@@ -86,7 +86,10 @@ export class Agent {
     connection.onRequest(methods.branchSession, ({ sessionId, cwd, name }) =>
       named(sessionId, () => sessions.branch(sessionId, absolute(cwd), typeof name === 'string' ? name : undefined)),
     );
-    connection.onRequest(methods.copySources, () => ({ warnings: [] }));
+    connection.onRequest(methods.copySources, ({ sessionId }) => {
+      this.#session(sessionId);
+      return { warnings: [] };
+    });
     connection.onRequest(methods.cancelPendingPrompt, ({ sessionId }) => ({
       cancelled: this.#session(sessionId).stop('cancel'),
     }));
@@ -105,9 +108,9 @@ export class Agent {
     connection.onRequest(methods.sessionSupportedCommands, (ref) => status.commandsStatus(session(ref)));
     connection.onRequest(methods.sessionTasks, (ref) => status.tasksStatus(session(ref)));
     connection.onRequest(methods.sessionAgents, (ref) => status.tasksStatus(session(ref)));
-    connection.onRequest(methods.sessionGoal, () => status.goalStatus());
-    connection.onRequest(methods.sessionTranscript, async (params) =>
-      status.transcriptStatus(params.sessionId, await this.#loadUpdates(params)),
+    connection.onRequest(methods.sessionGoal, (ref) => status.goalStatus(session(ref)));
+    connection.onRequest(methods.sessionTranscript, ({ sessionId, cwd }) =>
+      named(sessionId, async () => status.transcriptStatus(sessionId, await this.#savedUpdates(sessionId, cwd))),
     );
   }
 
@@ -163,9 +166,13 @@ export class Agent {
     return { ...shape(session), _meta: meta };
   }
 
+  async #savedUpdates(sessionId: string, cwd: string): Promise<methods.LoadUpdatesResult> {
+    return await this.#deps.sessions.peek(sessionId, absolute(cwd), (replay) => replayUpdates(replay, cwd));
+  }
+
   async #loadUpdates({ sessionId, cwd }: methods.LoadUpdatesParams): Promise<methods.LoadUpdatesResult> {
     try {
-      return await this.#deps.sessions.peek(sessionId, absolute(cwd), (replay) => replayUpdates(replay, cwd));
+      return await this.#savedUpdates(sessionId, cwd);
     } catch (error) {
       if (error instanceof SessionFault && error.kind === 'unknown_session') return { updates: [] };
       throw error;

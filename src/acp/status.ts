@@ -66,7 +66,10 @@ export async function statsStatus(session: Session): Promise<JsonObject> {
 
 export const commandsStatus = ({ id }: Session): JsonObject => ({ v: 1, sessionId: id, availableCommands: [] });
 export const tasksStatus = ({ id }: Session): JsonObject => ({ v: 1, sessionId: id, now: Date.now(), tasks: [] });
-export const goalStatus = (): JsonObject => ({ snapshot: { v: 2, goal: null, activity: 'idle' }, active: null });
+export const goalStatus = (_: Session): JsonObject => ({
+  snapshot: { v: 2, goal: null, activity: 'idle' },
+  active: null,
+});
 
 export const transcriptStatus = (sessionId: string, { updates, ...times }: LoadUpdatesResult): JsonObject => ({
   v: 1,
