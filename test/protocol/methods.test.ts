@@ -20,7 +20,10 @@ async function childWithSession(options: ConstructorParameters<typeof RawChild>[
 }
 
 /** The answers to these calls, in their order. */
-async function answers(child: RawChild, calls: readonly (readonly [string, unknown])[]): Promise<Frame[]> {
+async function answers(
+  child: RawChild,
+  calls: readonly (readonly [string, unknown, ...unknown[]])[],
+): Promise<Frame[]> {
   const found: Frame[] = [];
   for (const [at, [method, params]] of calls.entries()) found.push(await child.call(`c${at}`, method, params));
   return found;
