@@ -13,11 +13,6 @@ const STOPS = [
   { stop: (peer: Peer) => peer.vanish(), seen: false },
 ];
 
-/** Resolves when the agent's text so far contains `text`. */
-async function hears(peer: Peer, text: string): Promise<void> {
-  while (!peer.said().includes(text)) await once(peer.child.stdout, 'data');
-}
-
 async function stopsInTime(run: () => Promise<unknown>): Promise<unknown> {
   const started = performance.now();
   const exit = await run();
@@ -59,7 +54,7 @@ test('[ACP-9, RS-8, TR-3] a stop in the middle of streamed text ends the turn; t
     const id = await peer.newSession();
     const turn = peer.prompt(id, '[[stream]]');
     turn.catch(() => {});
-    await hears(peer, 'some words.');
+    await peer.until(() => peer.said().includes('some words.'));
     const onDisk = home.bytes(id);
     expect(await stopsInTime(() => stop(peer))).toEqual(CLEAN);
     if (seen) expect(await turn).toEqual({ stopReason: 'cancelled' });
@@ -137,7 +132,7 @@ test('[ACP-9] a client that closes its ends while it is written to ends the chil
   const peer = await Peer.start({ restore: true, script });
   const id = (await peer.request('session/new', { cwd: CWD, mcpServers: [] })).sessionId;
   peer.prompt(id, 'talk').catch(() => {});
-  await hears(peer, 'word');
+  await peer.until(() => peer.said().includes('word'));
   peer.child.stdout.destroy();
   // Its input stays open: only the broken pipe tells it.
   expect(await stopsInTime(() => peer.exited)).toEqual(CLEAN);

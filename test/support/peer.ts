@@ -177,6 +177,7 @@ export class Peer {
   stderr = '';
   readonly #asked: Asked[] = [];
   readonly #waiting: ((asked: Asked) => void)[] = [];
+  readonly #watching = new Set<() => void>();
   /** What `answer` was given, by the id of the request: the SDK's types would not let all of it through. */
   readonly #answers = new Map<unknown, unknown>();
 
@@ -308,6 +309,19 @@ export class Peer {
     return await this.exited;
   }
 
+  /** Resolves when `is` holds, looked at now and after every message of the child. */
+  async until(is: () => boolean): Promise<void> {
+    if (is()) return;
+    await new Promise<void>((resolve) => {
+      const look = () => {
+        if (!is()) return;
+        this.#watching.delete(look);
+        resolve();
+      };
+      this.#watching.add(look);
+    });
+  }
+
   /** Answers once the child has handled everything that was sent before. */
   async roundTrip(): Promise<void> {
     await this.request('qwen/status/workspace/resource', {});
@@ -335,6 +349,7 @@ export class Peer {
     const incoming = new TransformStream<AnyMessage, AnyMessage>({
       transform: (message, controller) => {
         this.wire.push({ dir: 'in', message });
+        for (const look of this.#watching) look();
         controller.enqueue(message);
       },
     });
