@@ -1,40 +1,27 @@
-// Bundles the command line into dist/: one small entry for the child's start path, everything heavier in chunks
-// that are loaded on first use.
+// Bundles the command line into dist/: the child's start path as one CommonJS file, and every module that is imported
+// dynamically as a file of its own in dist/chunks, loaded on first use. On Node 20 one CommonJS file takes a fifth less CPU
+// to start than the same code as ES modules.
 import { chmod, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { generateValidators } from './validators.mjs';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const DIST = join(ROOT, 'dist');
+const ENTRY = join(DIST, 'cli.js');
 
 /** Writes what changed, each file whole: a process that was started from dist/ may be loading its chunks. */
 export async function buildDist() {
   await generateValidators();
-  const { outputFiles } = await build({
-    absWorkingDir: ROOT,
-    entryPoints: { cli: 'src/cli.ts' },
-    outdir: 'dist',
-    write: false,
-    bundle: true,
-    splitting: true,
-    format: 'esm',
-    platform: 'node',
-    target: 'node20.19',
-    minify: true,
-    keepNames: true,
-    legalComments: 'none',
-    chunkNames: 'chunks/[name]-[hash]',
-    banner: {
-      js: "import{createRequire as __createRequire}from'node:module';const require=__createRequire(import.meta.url);",
-    },
-    logLevel: 'warning',
-  });
+  const outputs = new Map([[join(ROOT, 'src/cli.ts'), ENTRY]]);
+  const files = [];
+  // Grows while it is walked: a chunk may name further ones.
+  for (const [source, outfile] of outputs) files.push([outfile, await bundle(source, outfile, outputs)]);
+  files.push([join(DIST, 'package.json'), Buffer.from('{"type":"commonjs"}\n')]);
   // The entry last, so that it never names a chunk that is not there yet.
-  const files = outputFiles.toSorted((a, b) => Number(isEntry(a.path)) - Number(isEntry(b.path)));
-  for (const { path, contents } of files) await replace(path, contents);
-  return new Set(files.map(({ path }) => path));
+  for (const [path, contents] of files.reverse()) await replace(path, contents);
+  return new Set(files.map(([path]) => path));
 }
 
 /** vitest's name for what runs once before all tests. */
@@ -42,7 +29,56 @@ export const setup = async () => {
   await buildDist();
 };
 
-const isEntry = (path) => path === join(DIST, 'cli.js');
+async function bundle(source, outfile, outputs) {
+  const { outputFiles } = await build({
+    absWorkingDir: ROOT,
+    entryPoints: [source],
+    outfile,
+    write: false,
+    bundle: true,
+    format: 'cjs',
+    platform: 'node',
+    target: 'node20.19',
+    // Dynamic imports become lazy requires, which need no module loader of another kind.
+    supported: { 'dynamic-import': false },
+    // CommonJS has no `import.meta`, which dependencies make their `require` from.
+    define: { 'import.meta.url': '__fileUrl' },
+    banner: { js: "const __fileUrl=require('node:url').pathToFileURL(__filename).href;" },
+    minify: true,
+    keepNames: true,
+    legalComments: 'none',
+    logLevel: 'warning',
+    plugins: [dynamicImports(outfile, outputs), lazyBuiltins],
+  });
+  return outputFiles[0].contents;
+}
+
+/** What of ours is imported dynamically becomes an output of its own, named after its module. */
+const dynamicImports = (outfile, outputs) => ({
+  name: 'dynamic-imports',
+  setup(build) {
+    build.onResolve({ filter: /^\..*\.ts$/ }, ({ kind, path, resolveDir }) => {
+      if (kind !== 'dynamic-import') return undefined;
+      const source = resolve(resolveDir, path);
+      const output = join(DIST, 'chunks', `${basename(source, '.ts')}.js`);
+      outputs.set(source, output);
+      return { path: `./${relative(dirname(outfile), output)}`, external: true };
+    });
+  },
+});
+
+/** vscode-jsonrpc requires these on import and uses them for pipes and sockets, which the child has none of. */
+const lazyBuiltins = {
+  name: 'lazy-builtins',
+  setup(build) {
+    build.onResolve({ filter: /^(crypto|net|child_process)$/ }, ({ path, importer }) =>
+      importer.includes('vscode-jsonrpc') ? { path, namespace: 'lazy-builtin' } : undefined,
+    );
+    build.onLoad({ filter: /.*/, namespace: 'lazy-builtin' }, ({ path }) => ({
+      contents: `module.exports = new Proxy({}, { get: (_, key) => process.getBuiltinModule('${path}')[key] });`,
+    }));
+  },
+};
 
 async function replace(path, contents) {
   const current = await readFile(path).catch(() => undefined);
@@ -50,7 +86,7 @@ async function replace(path, contents) {
   await mkdir(dirname(path), { recursive: true });
   const temporary = `${path}.${process.pid}`;
   await writeFile(temporary, contents);
-  if (isEntry(path)) await chmod(temporary, 0o755);
+  if (path === ENTRY) await chmod(temporary, 0o755);
   await rename(temporary, path);
 }
 

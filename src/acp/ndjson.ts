@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import type { DataCallback, Message } from 'vscode-jsonrpc/node';
 import { AbstractMessageReader, AbstractMessageWriter, Disposable } from 'vscode-jsonrpc/node';
@@ -15,8 +14,11 @@ export const MAX_OUTBOUND_LINE = 32 * 1024 * 1024;
 /** With more than this unread by the peer, in bytes, nothing more is read from it: its own requests made the answers. */
 const MAX_BACKLOG = 64 * 1024 * 1024;
 
-/** A prefix for the ids of one connection's requests, so that no two processes ever use the same. */
-export const requestIdPrefix = (): string => `q${randomBytes(8).toString('hex')}-`;
+/**
+ * A prefix for the ids of one connection's requests, so that no two processes ever use the same. It guards against
+ * mistakes, not against attacks, and is made without `node:crypto`, which takes a tenth of the time to start.
+ */
+export const requestIdPrefix = (): string => `q${Date.now().toString(36)}${Math.random().toString(36).slice(2)}-`;
 
 export interface NdjsonReaderOptions {
   readonly prefix: string;

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { Content, Part } from '@google/genai';
 import { type DanglingCall, danglingCalls, idCalls } from './dangling.ts';
 import { HistoryFold, type SessionHistory } from './history.ts';
@@ -85,7 +84,7 @@ export class Chat {
 
   async callIds(): Promise<CallIds> {
     const { usedCallIds } = await this.history();
-    return { isUsed: (id) => usedCallIds.has(id), fresh: () => `call_${randomUUID()}` };
+    return { isUsed: (id) => usedCallIds.has(id), fresh: () => `call_${crypto.randomUUID()}` };
   }
 
   /** Appends records and folds them into the history; resolves when they are written, or on disk where durable. */

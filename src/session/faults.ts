@@ -14,6 +14,11 @@ export type SessionFaultKind =
 export class SessionFault extends Error {
   readonly kind: SessionFaultKind;
 
+  // By name: each bundle of dist/ has a copy of this class, and a fault of one must be known in another.
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return isErrorNamed(value, 'SessionFault');
+  }
+
   constructor(kind: SessionFaultKind, message: string, options?: ErrorOptions) {
     super(message, options);
     this.name = 'SessionFault';
@@ -32,6 +37,10 @@ export type ProviderFaultKind =
   | 'empty_reply';
 
 export class ProviderFault extends Error {
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return isErrorNamed(value, 'ProviderFault');
+  }
+
   readonly kind: ProviderFaultKind;
   /** HTTP status, where there was one. */
   readonly status: number | undefined;
@@ -49,4 +58,8 @@ export class ProviderFault extends Error {
     this.status = details.status;
     this.retryAfterMs = details.retryAfterMs;
   }
+}
+
+function isErrorNamed(value: unknown, name: string): boolean {
+  return value instanceof Error && value.name === name;
 }

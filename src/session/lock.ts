@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { closeSync, constants, fstatSync, linkSync, openSync, readSync, unlinkSync, writeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SessionFault } from './faults.ts';
@@ -72,7 +71,7 @@ function removeDead(path: string, depth: number): Attempt | undefined {
 
 /** Creates the lock with its owner in it in one step, by a link: nobody ever sees an empty lock of a live owner. */
 function publish(path: string): boolean {
-  const draft = `${path}.${randomBytes(6).toString('hex')}`;
+  const draft = `${path}.${crypto.randomUUID()}`;
   const fd = openSync(draft, 'wx', 0o600);
   try {
     try {

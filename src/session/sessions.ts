@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import type { StopKind } from './batch.ts';
 import { branchTranscript, type BranchedSession } from './branch.ts';
@@ -61,7 +60,7 @@ export class Sessions {
 
   /** Starts a session without records. Throws `SessionFault` `auth_required`, or `invalid_params` for an id in use. */
   async create(cwd: string, wantedId: string | undefined): Promise<Session> {
-    const id = wantedId === undefined ? randomUUID() : wantedSessionId(wantedId);
+    const id = wantedId === undefined ? crypto.randomUUID() : wantedSessionId(wantedId);
     await this.#deps.model(cwd);
     const path = chatPath(cwd, id, this.#deps.env);
     if (wantedId !== undefined && (this.#live.has(id) || (await exists(path)))) {
@@ -154,7 +153,7 @@ export class Sessions {
     const titles = (await this.list(cwd)).flatMap(({ title }) => title ?? []);
     return await withTranscript(chatPath(cwd, id, env), undefined, async (file) => {
       if (file === undefined) throw unknownSession(id);
-      const newId = randomUUID();
+      const newId = crypto.randomUUID();
       const context = this.#context(newId, cwd);
       return await branchTranscript({ file, name, titles, context, path: chatPath(cwd, newId, env) });
     });
@@ -269,7 +268,14 @@ export class Sessions {
 
   #context(sessionId: string, cwd: string): RecordContext {
     const { version, gitBranch } = this.#deps;
-    return { sessionId, cwd, version, gitBranch: gitBranch(cwd), newId: randomUUID, now: () => new Date() };
+    return {
+      sessionId,
+      cwd,
+      version,
+      gitBranch: gitBranch(cwd),
+      newId: () => crypto.randomUUID(),
+      now: () => new Date(),
+    };
   }
 
   #savedPaths(id: string): readonly string[] {

@@ -1,5 +1,5 @@
-import { constants } from 'node:fs';
-import { type FileHandle, lstat, open } from 'node:fs/promises';
+import { constants, promises } from 'node:fs';
+import type { FileHandle } from 'node:fs/promises';
 import { SessionFault } from './faults.ts';
 import { errorCode, notAFile } from './storage-fault.ts';
 
@@ -34,11 +34,11 @@ export async function openTranscript(path: string): Promise<TranscriptFile | und
 
 async function openWithoutFollowing(path: string): Promise<FileHandle | undefined> {
   try {
-    return await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    return await promises.open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch (error) {
     const code = errorCode(error);
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
-    if (code === 'ELOOP' || code === 'ENXIO') throw notAFile(path, await lstat(path));
+    if (code === 'ELOOP' || code === 'ENXIO') throw notAFile(path, await promises.lstat(path));
     throw unreadable(path, error);
   }
 }
