@@ -7,15 +7,8 @@ import { DeadlineError, fromResponseError, HangUpError, RequestError, toResponse
 import { MAX_INBOUND_LINE, MAX_OUTBOUND_LINE, NdjsonReader, NdjsonWriter, requestIdPrefix } from './ndjson.ts';
 import { Outbox } from './outbox.ts';
 import type { NotificationMethod, RequestMethod } from './rpc.ts';
-
-/** Registers what is to be done right after the response was put on the wire, before anything that is sent later. */
-export type AfterResponse = (action: () => void) => void;
-
-/**
- * Answers one request. `signal` aborts when the peer cancels it (reason: `RequestError` -32800) or the connection ends
- * (reason: `HangUpError`). A thrown `RequestError` goes to the peer as it is, anything else as "Internal error".
- */
-export type Handler<P, R> = (params: P, signal: AbortSignal, afterResponse: AfterResponse) => R | Promise<R>;
+import type { Handler } from './serving.ts';
+import { Serving } from './serving.ts';
 
 export interface RequestOptions {
   /** Stops the wait at once; the peer is told, and its late answer finds nobody. */
@@ -69,11 +62,6 @@ export function createConnection(
   return new RpcConnection(input, output, log, options);
 }
 
-interface Served {
-  readonly method: RequestMethod<unknown, unknown>;
-  readonly handler: Handler<unknown, unknown>;
-}
-
 class RpcConnection implements Connection {
   readonly closed: Promise<void>;
   readonly #input: Readable;
@@ -85,13 +73,9 @@ class RpcConnection implements Connection {
   readonly #writer: NdjsonWriter;
   readonly #rpc: ReturnType<typeof createMessageConnection>;
   readonly #hangUp = new AbortController();
-  readonly #requests = new Map<string, Served>();
-  readonly #notifications = new Map<string, (params: unknown) => void>();
-  /** One entry a running handler. */
-  readonly #running = new Map<AbortController, Promise<unknown>>();
+  readonly #serving: Serving;
   /** How each outbound request that still waits is given up. */
   readonly #waiting = new Set<(reason: Error) => void>();
-  readonly #afterResult = new WeakMap<object, readonly (() => void)[]>();
 
   constructor(input: Readable, output: Writable, log: Log, options: ConnectionOptions) {
     this.#input = input;
@@ -100,6 +84,7 @@ class RpcConnection implements Connection {
     // Whoever waits for the end listens, as many as there are sessions.
     setMaxListeners(0, this.#hangUp.signal);
     this.#options = options;
+    this.#serving = new Serving(log, options.toRequestError ?? (() => undefined));
     const prefix = requestIdPrefix();
     this.#outbox = new Outbox(output, (cause) =>
       this.#end(new HangUpError('transport', 'the peer is gone', { cause })),
@@ -108,12 +93,12 @@ class RpcConnection implements Connection {
       prefix,
       maxLineBytes: options.maxOutboundLineBytes ?? MAX_OUTBOUND_LINE,
       log,
-      onResult: (result) => this.#runAfter(result),
+      onResult: (result) => this.#serving.responded(result),
     });
     this.#reader = new NdjsonReader(input, {
       prefix,
       maxLineBytes: options.maxInboundLineBytes ?? MAX_INBOUND_LINE,
-      notify: (method, params) => this.#receive(method, params),
+      notify: (method, params) => this.#serving.receive(method, params),
       refuse: (error) => this.#refuse(error),
       outbox: this.#outbox,
     });
@@ -134,14 +119,11 @@ class RpcConnection implements Connection {
   }
 
   onRequest<P, R>(method: RequestMethod<P, R>, handler: NoInfer<Handler<P, R>>): void {
-    const served = { method, handler: handler as Handler<unknown, unknown> };
-    for (const name of [method.name, ...method.aliases]) this.#requests.set(name, served);
+    this.#serving.onRequest(method, handler);
   }
 
   onNotification<P>(method: NotificationMethod<P>, handler: (params: P) => void): void {
-    for (const name of [method.name, ...method.aliases]) {
-      this.#notifications.set(name, (params) => handler(method.params(params)));
-    }
+    this.#serving.onNotification(method, handler);
   }
 
   async request<P, R>(method: RequestMethod<P, R>, params: P, options: RequestOptions = {}): Promise<R> {
@@ -206,62 +188,10 @@ class RpcConnection implements Connection {
   }
 
   async #serve(name: string, params: unknown, token: CancellationToken): Promise<unknown> {
-    const served = this.#requests.get(name);
-    if (!served) throw toResponseError(RequestError.methodNotFound(name));
-    const abort = new AbortController();
-    if (this.signal.aborted) abort.abort(this.signal.reason);
-    const subscription = token.onCancellationRequested(() => abort.abort(RequestError.requestCancelled()));
-    const answer = this.#answer(served, params, abort.signal);
-    this.#running.set(abort, answer);
     try {
-      return await answer;
+      return await this.#serving.serve(name, params, (cancel) => token.onCancellationRequested(cancel));
     } catch (error) {
-      throw toResponseError(this.#refusal(name, error, abort.signal));
-    } finally {
-      subscription.dispose();
-      this.#running.delete(abort);
-    }
-  }
-
-  async #answer({ method, handler }: Served, params: unknown, signal: AbortSignal): Promise<unknown> {
-    const actions: (() => void)[] = [];
-    const result = await handler(method.params(params), signal, (action) => actions.push(action));
-    if (actions.length === 0) return result;
-    // A copy, as a handler may give the same object to two requests.
-    const own = { ...(result as object) };
-    this.#afterResult.set(own, actions);
-    return own;
-  }
-
-  #refusal(name: string, error: unknown, signal: AbortSignal): RequestError {
-    if (error instanceof RequestError) return error;
-    const known = this.#options.toRequestError?.(error);
-    if (known) return known;
-    if (signal.aborted && (error === signal.reason || (error instanceof Error && error.name === 'AbortError'))) {
-      return RequestError.requestCancelled();
-    }
-    this.#log.error(`${name} failed`, error);
-    return RequestError.internalError();
-  }
-
-  #receive(name: string, params: unknown): void {
-    const handle = this.#notifications.get(name);
-    if (!handle) this.#log.debug(`ignored the notification ${name}`);
-    try {
-      handle?.(params);
-    } catch (error) {
-      this.#log.warn(`the notification ${name} was not handled`, error);
-    }
-  }
-
-  #runAfter(result: unknown): void {
-    const actions = typeof result === 'object' && result !== null ? this.#afterResult.get(result) : undefined;
-    for (const action of actions ?? []) {
-      try {
-        action();
-      } catch (error) {
-        this.#log.error('what was to follow a response failed', error);
-      }
+      throw error instanceof RequestError ? toResponseError(error) : error;
     }
   }
 
@@ -273,7 +203,7 @@ class RpcConnection implements Connection {
   #end(reason: HangUpError): void {
     if (this.signal.aborted) return;
     this.#hangUp.abort(reason);
-    for (const abort of this.#running.keys()) abort.abort(reason);
+    this.#serving.abort(reason);
     for (const giveUp of this.#waiting) giveUp(reason);
   }
 
@@ -289,7 +219,7 @@ class RpcConnection implements Connection {
   }
 
   async #settle(): Promise<void> {
-    while (this.#running.size > 0) await Promise.allSettled(this.#running.values());
+    await this.#serving.idle();
     // vscode-jsonrpc writes a response some promise callbacks after its handler's end.
     await new Promise((resolve) => setImmediate(resolve));
     await this.#outbox.flushed();

@@ -53,7 +53,7 @@ function decodeCall(value: Record<string, unknown>): Decoded {
 function decodeResponse(value: Record<string, unknown>, prefix: string): Decoded {
   const { id } = value;
   // A number would be taken for one of our own ids inside, which the peer has never seen.
-  if (typeof id !== 'string' || !id.startsWith(prefix)) return IGNORED;
+  if (typeof id !== 'string') return IGNORED;
   const inner = Number(id.slice(prefix.length));
   if (!Number.isSafeInteger(inner) || `${prefix}${inner}` !== id) return IGNORED;
   return { kind: 'message', message: outcomeOf(inner, value) };

@@ -288,9 +288,14 @@ test('[ACP-6] ids of outbound requests are strings that no other connection uses
 describe('after a response', () => {
   test('[ACP-3, BT-9] what a handler registers follows its response on the wire, and nothing overtakes it', async () => {
     const shared = { sessionId: 's' };
+    const answer: (() => void)[] = [];
     const peer = rawPeer((connection) =>
-      connection.onRequest(ask, (params, _signal, afterResponse) => {
+      connection.onRequest(ask, async (params, _signal, afterResponse) => {
         afterResponse(() => void connection.notify(note, params));
+        await new Promise<void>((resolve) => {
+          answer.push(resolve);
+          if (answer.length === 2) for (const go of answer) go();
+        });
         return shared;
       }),
     );
@@ -476,6 +481,8 @@ test('[ACP-9, ACP-13] 25,000 requests over one signal leak no listeners and no m
   a.listen();
   b.listen();
   const long = new AbortController();
+  const ends = Array.from({ length: 20 }, () => () => {});
+  for (const end of ends) a.signal.addEventListener('abort', end);
   const round = async (count: number) => {
     for (let n = 0; n < count; n += 8) {
       await Promise.all(Array.from({ length: 8 }, () => a.request(ask, {}, { signal: long.signal })));

@@ -1,8 +1,10 @@
+import { PassThrough, Readable } from 'node:stream';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Frame, RawPeer } from './raw-peer.ts';
+import { createConnection } from '../../src/acp/connection.ts';
 import { anyNotification, anyRequest } from './any-method.ts';
-import { call, rawPeer } from './raw-peer.ts';
+import { call, logTo, rawPeer } from './raw-peer.ts';
 
 const echo = anyRequest('echo');
 
@@ -187,6 +189,27 @@ function expectedAnswer(line: string): { id: unknown; code: number | undefined }
   if (typeof id !== 'string' && typeof id !== 'number') return [{ id: null, code: -32600 }];
   return [{ id, code: method === 'echo' ? undefined : -32601 }];
 }
+
+test('[ACP-5] no more is read ahead than was handled', async () => {
+  let read = 0;
+  let handled = 0;
+  const source = Readable.from(
+    (function* () {
+      for (; read < 3000; read++) yield Buffer.from(`${JSON.stringify(call(read, 'echo'))}\n`.repeat(10));
+    })(),
+    { objectMode: false, highWaterMark: 1024 },
+  );
+  let ahead = 0;
+  const connection = createConnection(source, new PassThrough().resume(), logTo([]));
+  connection.onRequest(echo, () => {
+    ahead = Math.max(ahead, read * 10 - handled++);
+    return {};
+  });
+  connection.listen();
+  await connection.closed;
+  expect(handled).toBe(30_000);
+  expect(ahead).toBeLessThan(1000);
+});
 
 describe('order', () => {
   test('[ACP-3] notifications and requests are handled in the order of the wire', async () => {
