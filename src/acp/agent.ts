@@ -15,9 +15,9 @@ import type { SelectableModelSource } from '../model/choose.ts';
 import type { StopKind } from '../session/batch.ts';
 import { SessionFault } from '../session/faults.ts';
 import type { PromptEnd, PromptRequest, Session } from '../session/session.ts';
-import type { Loaded, Sessions } from '../session/sessions.ts';
+import type { Loaded, LoadedReplay, Sessions } from '../session/sessions.ts';
 import { TurnStopped } from '../session/turn.ts';
-import type { Connection } from './connection.ts';
+import type { AfterResponse, Connection } from './connection.ts';
 import { promptParts } from './content.ts';
 import { HangUpError, RequestError } from './errors.ts';
 import * as methods from './methods.ts';
@@ -47,7 +47,7 @@ export interface ClientIdentity {
 export class Agent {
   readonly #deps: AgentDeps;
   readonly #client: ClientIdentity;
-  readonly #resources = new status.ResourceMeter();
+  #resources: status.ResourceMeter | undefined;
 
   constructor(deps: AgentDeps, client: ClientIdentity) {
     this.#deps = deps;
@@ -62,7 +62,7 @@ export class Agent {
       return {};
     });
     connection.onRequest(methods.newSession, (params) => this.#newSession(params));
-    connection.onRequest(methods.loadSession, (params) => this.#load(params));
+    connection.onRequest(methods.loadSession, (params, _, afterResponse) => this.#load(params, afterResponse));
     connection.onRequest(methods.resumeSession, (params) => this.#resume(params));
     connection.onRequest(methods.listSessions, (params) => this.#list(params));
     connection.onRequest(methods.closeSession, ({ sessionId }) => this.#close(sessionId));
@@ -101,7 +101,10 @@ export class Agent {
     connection.onRequest(methods.workspaceSkills, ({ cwd }) => status.skillsStatus(cwd));
     connection.onRequest(methods.workspaceMcp, ({ cwd }) => status.mcpStatus(cwd));
     connection.onRequest(methods.initializeWorkspaceMcp, () => ({ accepted: true }));
-    connection.onRequest(methods.workspaceResource, () => this.#resources.read());
+    connection.onRequest(methods.workspaceResource, () => {
+      this.#resources ??= new status.ResourceMeter();
+      return this.#resources.read();
+    });
     const session = (ref: methods.SessionRef) => this.#session(ref.sessionId);
     connection.onRequest(methods.sessionContext, (ref) => status.contextStatus(session(ref), shape(session(ref))));
     connection.onRequest(methods.sessionStats, (ref) => status.statsStatus(session(ref)));
@@ -143,16 +146,19 @@ export class Agent {
     return { sessionId: session.id, ...shape(session) };
   }
 
-  async #load({ sessionId, cwd, _meta }: acp.LoadSessionRequest): Promise<acp.LoadSessionResponse> {
+  async #load(
+    { sessionId, cwd, _meta }: acp.LoadSessionRequest,
+    afterResponse: AfterResponse,
+  ): Promise<acp.LoadSessionResponse> {
     const { suppressRestore, replay } = readLoadMeta(_meta);
     const { connection, sessions } = this.#deps;
-    return await named(sessionId, () =>
-      sessions.load(sessionId, absolute(cwd), suppressRestore, async (loaded) => {
-        if (replay.mode === 'bulk') return this.#loaded(loaded, await bulkReplay(loaded, replay.pageSize));
-        await streamReplay(loaded, (lines) => connection.notifyRaw(lines));
-        return this.#loaded(loaded);
-      }),
-    );
+    const show = async (loaded: LoadedReplay) => {
+      if (replay.mode === 'bulk') return this.#loaded(loaded, await bulkReplay(loaded, replay.pageSize));
+      await streamReplay(loaded, (lines) => connection.notifyRaw(lines));
+      return this.#loaded(loaded);
+    };
+    const delivered = responseDelivered(connection, afterResponse);
+    return await named(sessionId, () => sessions.load(sessionId, absolute(cwd), suppressRestore, show, delivered));
   }
 
   async #resume({ sessionId, cwd, _meta }: acp.ResumeSessionRequest): Promise<acp.ResumeSessionResponse> {
@@ -281,6 +287,14 @@ async function named<T>(sessionId: string, run: () => Promise<T>): Promise<T> {
       throw RequestError.sessionNotFound(sessionId);
     throw error;
   }
+}
+
+/** Resolves when the response of a request that succeeds is on the wire, or will never be. */
+function responseDelivered({ signal }: Connection, afterResponse: AfterResponse): Promise<void> {
+  return new Promise((resolve) => {
+    signal.addEventListener('abort', () => resolve(), { once: true });
+    afterResponse(resolve);
+  });
 }
 
 function absolute(cwd: string): string {
