@@ -17,13 +17,14 @@ import { SessionFault } from '../session/faults.ts';
 import type { PromptEnd, PromptRequest, Session } from '../session/session.ts';
 import type { Loaded, LoadedReplay, Sessions } from '../session/sessions.ts';
 import { TurnStopped } from '../session/turn.ts';
-import type { AfterResponse, Connection } from './connection.ts';
+import type { Connection } from './connection.ts';
 import { promptParts } from './content.ts';
 import { HangUpError, RequestError } from './errors.ts';
 import * as methods from './methods.ts';
 import { configOptions, isMode, MODE_OPTION, modeState } from './modes.ts';
 import { bulkReplay, replayUpdates } from './pages.ts';
 import { streamReplay } from './replays.ts';
+import type { AfterResponse } from './serving.ts';
 import * as status from './status.ts';
 
 export interface AgentDeps {
@@ -292,8 +293,12 @@ async function named<T>(sessionId: string, run: () => Promise<T>): Promise<T> {
 /** Resolves when the response of a request that succeeds is on the wire, or will never be. */
 function responseDelivered({ signal }: Connection, afterResponse: AfterResponse): Promise<void> {
   return new Promise((resolve) => {
-    signal.addEventListener('abort', () => resolve(), { once: true });
-    afterResponse(resolve);
+    const done = () => {
+      signal.removeEventListener('abort', done);
+      resolve();
+    };
+    signal.addEventListener('abort', done, { once: true });
+    afterResponse(done);
   });
 }
 

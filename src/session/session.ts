@@ -130,13 +130,15 @@ export class Session {
     return (this.#inFlight?.answer.content().parts ?? []).flatMap((part) => heardEvent(part) ?? []);
   }
 
-  /** Runs `show` while live updates wait; replays of one session follow each other. */
-  async showing<T>(show: () => Promise<T>): Promise<T> {
+  /** Runs `show` while live updates wait, until it is `delivered`; replays of one session follow each other. */
+  async showing<T>(show: () => Promise<T>, delivered: Promise<void>): Promise<T> {
     this.#replays++;
-    const shown = this.#shown.then(show).finally(() => {
-      this.#replays--;
-    });
-    this.#shown = shown.then(ignore, ignore);
+    const shown = this.#shown.then(show);
+    this.#shown = shown
+      .then(() => delivered, ignore)
+      .finally(() => {
+        this.#replays--;
+      });
     const result = await shown;
     this.#introduced = true;
     return result;

@@ -80,19 +80,20 @@ export class Sessions {
     return this.#decide(session, suppressed);
   }
 
-  /** Attaches to a session and hands what is to be replayed to `show`; live updates wait until it is done. */
+  /** Attaches to a session and hands what is to be replayed to `show`; live updates wait until it is `delivered`. */
   async load<T>(
     sessionId: string,
     cwd: string,
     suppressed: boolean,
     show: (loaded: LoadedReplay) => Promise<T>,
+    delivered: Promise<void>,
   ): Promise<T> {
     const session = await this.#attach(sessionId, cwd);
     return await session.showing(async () => {
       await this.#refresh(session);
       const loaded = this.#decide(session, suppressed);
       return await this.#withReplay(session, loaded, show);
-    });
+    }, delivered);
   }
 
   /** Hands the records of a session to `read` without starting it; nothing is opened. */
