@@ -15,7 +15,7 @@ export interface Chain {
   /** Indexes whose parent is missing: what is before them is only the nearest record. */
   readonly gaps: ReadonlySet<number>;
   /**
-   * `tool_result` records beside the chain, by the index of the assistant record on it that they answer, in file order.
+   * `tool_result` records beside the chain, by the index of the assistant record that they may answer, in file order.
    * Whether they are needed shows when that record's calls are known.
    */
   readonly strays: ReadonlyMap<number, readonly number[]>;
@@ -116,7 +116,7 @@ function straysOf(
     else owners[at] = (type === TOOL_RESULT || type === SYSTEM) && parent >= 0 ? (owners[parent] as number) : ROOT;
     if (type !== TOOL_RESULT || onChain[at] === 1) continue;
     const owner = owners[at] as number;
-    if (owner < 0 || onChain[owner] !== 1) continue;
+    if (owner < 0) continue;
     const known = strays.get(owner);
     if (known) known.push(at);
     else strays.set(owner, [at]);

@@ -1,7 +1,10 @@
 import type { TranscriptFile } from './transcript-file.ts';
 
 const CHUNK = 1 << 20;
-const FIRST_HEADROOM = 64 << 10;
+/** Room before a chunk for the begin of a line that the chunk before it cut. */
+const HEADROOM = 64 << 10;
+/** Read at once while a line is longer than that: what is there of it is copied with each chunk. */
+const LARGE_CHUNK = 8 << 20;
 /** A line that is longer than V8 can hold as one string is damage, whatever it says. */
 const MAX_LINE = 256 << 20;
 const LF = 10;
@@ -17,59 +20,81 @@ export type OnLine = (buffer: Buffer, from: number, to: number, offset: number, 
  * Answers how many lines were too long to be read.
  */
 export async function forEachLine(file: TranscriptFile, start: number, onLine: OnLine): Promise<number> {
-  let headroom = FIRST_HEADROOM;
-  let current: Buffer = Buffer.allocUnsafe(headroom + CHUNK);
-  let other: Buffer | undefined;
-  let oversized = 0;
-  let skipping = false;
+  const lines = new Lines(onLine);
+  let headroom = HEADROOM;
+  let current = bufferFor(headroom);
+  let spare: Buffer | undefined;
   let position = start;
-  let carried = 0;
-  let read = await readAt(file, current, headroom, position);
+  let read = await readChunk(file, current, headroom, position);
   while (read > 0) {
-    const target: Buffer = other ?? Buffer.allocUnsafe(headroom + CHUNK);
-    const ahead = readAt(file, target, headroom, position + read);
-    // The rejection is reported where `ahead` is awaited; a throwing callback must not leave it unhandled.
+    const next = spare ?? bufferFor(headroom);
+    const ahead = readChunk(file, next, headroom, position + read);
+    // It is awaited below; a callback that throws leaves it unawaited.
     ahead.catch(() => {});
     const end = headroom + read;
-    const bufferStart = position - headroom;
-    let from = headroom - carried;
-    let scan = headroom;
-    for (;;) {
-      const lf = current.indexOf(LF, scan);
-      if (lf === -1 || lf >= end) break;
-      if (skipping) skipping = false;
-      else onLine(current, from, lf, bufferStart + from, true);
-      from = lf + 1;
-      scan = from;
-    }
+    const rest = lines.take(current, headroom, end, position);
     position += read;
-    let rest = skipping ? 0 : end - from;
-    if (rest > MAX_LINE) {
-      oversized++;
-      skipping = true;
-      rest = 0;
-    }
     read = await ahead;
-    if (read === 0) {
-      if (rest > 0) onLine(current, from, end, bufferStart + from, false);
-      break;
-    }
-    const grown = rest > headroom ? rest * 2 : headroom;
-    const next = grown === headroom ? target : Buffer.allocUnsafe(grown + CHUNK);
-    if (next !== target) target.copy(next, grown, headroom, headroom + read);
-    current.copy(next, grown - rest, from, from + rest);
-    other = grown === headroom ? current : undefined;
-    current = next;
-    headroom = grown;
-    carried = rest;
+    if (read === 0) lines.last(current, end, position);
+    const needed = rest > headroom ? rest * 2 : rest <= HEADROOM ? HEADROOM : headroom;
+    const target = needed === headroom ? next : moved(next, headroom, read, needed);
+    current.copy(target, needed - rest, end - rest, end);
+    spare = needed === headroom ? current : undefined;
+    current = target;
+    headroom = needed;
   }
-  return oversized;
+  return lines.oversized;
 }
 
-async function readAt(file: TranscriptFile, buffer: Buffer, at: number, position: number): Promise<number> {
-  const length = Math.min(CHUNK, file.size - position);
-  if (length <= 0) return 0;
-  return (await file.handle.read(buffer, at, length, position)).bytesRead;
+/** Finds the lines of consecutive chunks, and remembers how much of an unfinished one stands before the next. */
+class Lines {
+  oversized = 0;
+  readonly #onLine: OnLine;
+  #carried = 0;
+  #skipping = false;
+
+  constructor(onLine: OnLine) {
+    this.#onLine = onLine;
+  }
+
+  /** Takes the chunk from `start` to `end`, which is at `position` of the file; answers the bytes of its unfinished line. */
+  take(buffer: Buffer, start: number, end: number, position: number): number {
+    const base = position - start;
+    let from = start - this.#carried;
+    for (let lf = buffer.indexOf(LF, start); lf !== -1 && lf < end; lf = buffer.indexOf(LF, from)) {
+      if (this.#skipping) this.#skipping = false;
+      else this.#onLine(buffer, from, lf, base + from, true);
+      from = lf + 1;
+    }
+    this.#carried = this.#skipping ? 0 : end - from;
+    if (this.#carried > MAX_LINE) {
+      this.oversized++;
+      this.#skipping = true;
+      this.#carried = 0;
+    }
+    return this.#carried;
+  }
+
+  /** Hands over what stands before `end`, which is the file's, as a line without its line feed. */
+  last(buffer: Buffer, end: number, position: number): void {
+    if (this.#carried > 0) this.#onLine(buffer, end - this.#carried, end, position - this.#carried, false);
+  }
+}
+
+function bufferFor(headroom: number): Buffer {
+  return Buffer.allocUnsafeSlow(headroom + (headroom > HEADROOM ? LARGE_CHUNK : CHUNK));
+}
+
+/** The chunk behind another headroom. */
+function moved(chunk: Buffer, headroom: number, length: number, needed: number): Buffer {
+  const target = Buffer.allocUnsafeSlow(needed + LARGE_CHUNK);
+  chunk.copy(target, needed, headroom, headroom + length);
+  return target;
+}
+
+async function readChunk(file: TranscriptFile, buffer: Buffer, at: number, position: number): Promise<number> {
+  const length = Math.min(buffer.length - at, file.size - position);
+  return length <= 0 ? 0 : (await file.handle.read(buffer, at, length, position)).bytesRead;
 }
 
 /** Reads `length` bytes from `position` into the start of `buffer`; answers fewer where the file has been cut. */

@@ -45,8 +45,8 @@ function grown<T extends Float64Array | Uint32Array | Uint8Array>(from: T, to: T
 }
 
 /**
- * Reads the links of every record from byte `start` of the file to its end. Where `start` is not 0, what stands before
- * the first line feed from there on is left out.
+ * Reads the links of every record from byte `start` of the file to its end. Where `start` is not 0, the line in which it
+ * lies is left out.
  */
 export async function readLinks(file: TranscriptFile, start: number): Promise<Links> {
   const links = new Links();
@@ -54,8 +54,7 @@ export async function readLinks(file: TranscriptFile, start: number): Promise<Li
   let chunk = Number.NaN;
   let nextStart = 0;
   let cut = start > 0;
-  // One byte earlier, so that a line that begins exactly at `start` is whole.
-  const oversized = await forEachLine(file, cut ? start - 1 : 0, (buffer, lineFrom, lineTo, offset, terminated) => {
+  const oversized = await forEachLine(file, start, (buffer, lineFrom, lineTo, offset, terminated) => {
     if (cut) {
       cut = false;
       return;
