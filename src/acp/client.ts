@@ -42,11 +42,12 @@ export class WireClient implements SessionClient {
     }
   }
 
-  async drainQueue(sessionId: string, promptId: string, signal: AbortSignal): Promise<readonly string[]> {
+  async drainQueue(sessionId: string, promptId: string | undefined, signal: AbortSignal): Promise<readonly string[]> {
     if (!this.#isDaemon()) return [];
     try {
       const options = { signal, deadlineMs: DRAIN_DEADLINE_MS };
-      const result = await this.#connection.request(drainMidTurnQueue, { sessionId, promptId }, options);
+      const params = { sessionId, ...(promptId !== undefined && { promptId }) };
+      const result = await this.#connection.request(drainMidTurnQueue, params, options);
       const messages = isRecord(result) ? result['messages'] : undefined;
       return Array.isArray(messages) ? messages.filter((message) => typeof message === 'string' && message !== '') : [];
     } catch {

@@ -103,8 +103,8 @@ export interface SessionClient {
   update(session: SessionRef, event: SessionEvent): Promise<void>;
   /** Settles on the client's answer; on abort with `{kind: 'unattended', reason: 'abort'}`, never rejects. */
   ask(request: QuestionRequest, signal: AbortSignal): Promise<QuestionReply>;
-  /** Text that the person queued during the turn; empty where the client keeps no queue. */
-  drainQueue(sessionId: string, promptId: string, signal: AbortSignal): Promise<readonly string[]>;
+  /** Text that the person queued during the turn; empty where the client keeps no queue. `promptId` is the daemon's own. */
+  drainQueue(sessionId: string, promptId: string | undefined, signal: AbortSignal): Promise<readonly string[]>;
 }
 
 export interface ModelRequest {

@@ -213,7 +213,7 @@ export class Session {
     const model = await this.#deps.model(this.cwd);
     this.#prompts = Math.max(this.#prompts, this.#chat.lastPrompt()) + 1;
     const turn = new TrackedTurn(request, `${this.id}########${this.#prompts}`, this.#chat);
-    const host = this.#host(model, signal, turn.promptId, request.kind === 'restore');
+    const host = this.#host(model, signal, turn.promptId, request);
     try {
       const outcome =
         request.kind === 'restore' && restorable !== undefined
@@ -257,7 +257,7 @@ export class Session {
     this.#notices = notices.filter((notice) => notice !== undefined);
   }
 
-  #host(model: Model, signal: AbortSignal, promptId: string, restored: boolean): TurnHost {
+  #host(model: Model, signal: AbortSignal, promptId: string, { kind, invocation }: PromptRequest): TurnHost {
     const { client, restoreAskUserQuestion } = this.#deps;
     const session = this;
     return {
@@ -277,9 +277,9 @@ export class Session {
       },
       async ask(call, questions): Promise<QuestionReply> {
         while (session.#replays > 0) await session.#shown;
-        return await client.ask(session.#questionRequest(call, questions, restored), signal);
+        return await client.ask(session.#questionRequest(call, questions, kind === 'restore'), signal);
       },
-      drainQueue: () => client.drainQueue(this.id, promptId, signal),
+      drainQueue: () => client.drainQueue(this.id, invocation?.promptId, signal),
       takeNotices: () => this.#notices,
       noticesLanded() {
         session.#notices = [];
