@@ -31,17 +31,18 @@ function callsOf(content: Content): FunctionCall[] {
   return isModel(content) ? (content.parts ?? []).flatMap(({ functionCall }) => functionCall ?? []) : [];
 }
 
-/** Whether the responses of a turn are all in its first user content, in call order, and nowhere else. */
+/** Whether the responses of a turn begin its first user content, in call order, and are nowhere else. */
 function isPaired(contents: readonly Content[], start: number, end: number): boolean {
   const calls = callsOf(contents[start]!);
   const firstUser = isModel(contents[start]!) ? start + 1 : start;
   if (calls.length > 0 && firstUser === end) return false;
   let next = 0;
   for (let at = firstUser; at < end; at++) {
-    for (const { functionResponse } of contents[at]!.parts ?? []) {
+    for (const [index, { functionResponse }] of (contents[at]!.parts ?? []).entries()) {
       if (!functionResponse) continue;
       const call = calls[next++];
-      if (at !== firstUser || !call || (call.id || '') !== (functionResponse.id || '')) return false;
+      if (at !== firstUser || index !== next - 1 || !call || (call.id || '') !== (functionResponse.id || ''))
+        return false;
     }
   }
   return next === calls.length;

@@ -1,0 +1,234 @@
+import type { Content, Part } from '@google/genai';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { lastHistoryContentFromRecords } from '../../src/session/eligibility.ts';
+import { foldHistory, lastEntryOf } from '../../src/session/history.ts';
+import { pairCalls } from '../../src/session/pairing.ts';
+import { Writer } from '../support/transcripts.ts';
+
+const ERROR = 'never finished';
+const call = (id?: string, name = 'glob'): Part => ({ functionCall: { ...(id ? { id } : {}), name, args: {} } });
+const done = (id?: string, output = `${id} done`, name = 'glob'): Part => ({
+  functionResponse: { ...(id ? { id } : {}), name, response: { output } },
+});
+const closed = (id?: string, name = 'glob'): Part => ({
+  functionResponse: { ...(id ? { id } : {}), name, response: { error: ERROR } },
+});
+const text = (value: string): Part => ({ text: value });
+const model = (...parts: Part[]): Content => ({ role: 'model', parts });
+const user = (...parts: Part[]): Content => ({ role: 'user', parts });
+
+describe('[TR-9, LS-6] what is sent to a model pairs every call with one response', () => {
+  test.each<[string, Content[]]>([
+    ['an empty history', []],
+    ['text only', [user(text('hi')), model(text('ho')), user(text('hi'))]],
+    ['answered calls', [user(text('hi')), model(call('a'), call('b')), user(done('a'), done('b')), model(text('ho'))]],
+    ['answered calls and the next message', [model(call('a')), user(done('a')), user(text('next'))]],
+    ['answered calls and a message in one turn', [model(call('a')), user(done('a'), text('next'))]],
+    [
+      'an id used again in a later turn',
+      [model(call('a')), user(done('a')), model(call('a')), user(done('a', 'again'))],
+    ],
+    ['calls without an id', [model(call(), call(undefined, 'edit')), user(done(), done(undefined, 'e', 'edit'))]],
+  ])('%s stays the same object', (_, contents) => {
+    expect(pairCalls(contents, ERROR)).toBe(contents);
+  });
+
+  test.each<[string, Content[], Content[]]>([
+    ['a call at the end', [model(call('a'))], [model(call('a')), user(closed('a'))]],
+    [
+      'a call that a message follows',
+      [model(call('a')), user(text('next'))],
+      [model(call('a')), user(closed('a'), text('next'))],
+    ],
+    [
+      'a call that a model turn follows',
+      [model(call('a')), model(text('x'))],
+      [model(call('a')), user(closed('a')), model(text('x'))],
+    ],
+    [
+      'one of two calls',
+      [model(call('a'), call('b')), user(done('b')), user(text('next'))],
+      [model(call('a'), call('b')), user(closed('a'), done('b'), text('next'))],
+    ],
+    [
+      'responses out of order',
+      [model(call('a'), call('b')), user(done('b'), done('a'))],
+      [model(call('a'), call('b')), user(done('a'), done('b'))],
+    ],
+    [
+      'responses in two entries',
+      [model(call('a'), call('b')), user(done('a')), user(done('b'))],
+      [model(call('a'), call('b')), user(done('a'), done('b'))],
+    ],
+    [
+      'a response behind a message',
+      [model(call('a')), user(text('next')), user(done('a'))],
+      [model(call('a')), user(done('a'), text('next'))],
+    ],
+    [
+      'a message before its response',
+      [model(call('a')), user(text('next'), done('a'))],
+      [model(call('a')), user(done('a'), text('next'))],
+    ],
+    ['a second response', [model(call('a')), user(done('a'), done('a', 'twice'))], [model(call('a')), user(done('a'))]],
+    [
+      'a response without a call',
+      [model(text('x')), user(done('a'), text('next'))],
+      [model(text('x')), user(text('next'))],
+    ],
+    ['nothing but a response without a call', [user(done('a')), model(text('x'))], [model(text('x'))]],
+    [
+      'a response that is a turn too late',
+      [model(call('a')), user(text('next')), model(text('x')), user(done('a'))],
+      [model(call('a')), user(closed('a'), text('next')), model(text('x'))],
+    ],
+    [
+      'an id used again whose first call dangles',
+      [model(call('a')), user(text('next')), model(call('a')), user(done('a'))],
+      [model(call('a')), user(closed('a'), text('next')), model(call('a')), user(done('a'))],
+    ],
+    [
+      'a call without an id',
+      [model(call(undefined, 'edit'), call('a')), user(done('a'))],
+      [model(call(undefined, 'edit'), call('a')), user(closed(undefined, 'edit'), done('a'))],
+    ],
+    [
+      'two calls of one id',
+      [model(call('a'), call('a')), user(done('a'))],
+      [model(call('a'), call('a')), user(done('a'), closed('a'))],
+    ],
+    [
+      'a picture beside a response',
+      [model(call('a'), call('b')), user(done('b'), { inlineData: { data: 'x' } })],
+      [model(call('a'), call('b')), user(closed('a'), done('b'), { inlineData: { data: 'x' } })],
+    ],
+  ])('%s', (_, contents, expected) => {
+    const before = structuredClone(contents);
+    expect(pairCalls(contents, ERROR)).toEqual(expected);
+    expect(contents).toEqual(before);
+  });
+
+  const part = fc.oneof(
+    fc.constantFrom('a', 'b', '').map((id) => call(id)),
+    fc.constantFrom('a', 'b', '').map((id) => done(id)),
+    fc.constant(text('t')),
+  );
+  const history = fc.array(
+    fc.record({ role: fc.constantFrom('model', 'user'), parts: fc.array(part, { maxLength: 4 }) }),
+    { maxLength: 8 },
+  );
+
+  test('whatever the history holds', () => {
+    fc.assert(
+      fc.property(history, (drawn) => {
+        // A model answers with calls and text, never with responses; a person with everything but calls.
+        const contents = drawn.map(({ role, parts }) => ({
+          role,
+          parts: parts.filter(
+            ({ functionCall, functionResponse }) => !(role === 'model' ? functionResponse : functionCall),
+          ),
+        }));
+        const paired = pairCalls(contents, ERROR);
+        for (const [at, { role, parts }] of paired.entries()) {
+          const calls =
+            role === 'model' ? parts!.flatMap(({ functionCall }) => functionCall?.id ?? (functionCall ? '' : [])) : [];
+          const next = paired[at + 1];
+          const answers =
+            next?.role === 'user'
+              ? next.parts!.flatMap(({ functionResponse }) => functionResponse?.id ?? (functionResponse ? '' : []))
+              : [];
+          if (role === 'model') expect(answers).toEqual(calls);
+        }
+        const texts = (list: readonly Content[]) => list.flatMap(({ parts }) => parts!.filter((p) => p.text)).length;
+        expect(texts(paired)).toBe(texts(contents));
+        expect(pairCalls(paired, ERROR)).toBe(paired);
+        const answered = paired
+          .flatMap(({ parts }) => parts!)
+          .filter(({ functionResponse }) => functionResponse).length;
+        expect(answered).toBe(contents.flatMap(({ parts }) => parts).filter(({ functionCall }) => functionCall).length);
+      }),
+      { numRuns: 3_000 },
+    );
+  });
+});
+
+describe('[TR-2, TR-9, MD-5] records fold into the API history', () => {
+  test('results of one batch are one entry, whatever system records lie between', () => {
+    const writer = new Writer()
+      .user('u', 'hi')
+      .calls('a', ['x', 'y'])
+      .result('r', 'x', '1')
+      .system('s', 'turn_result')
+      .result('q', 'y', '2')
+      .says('b', 'end');
+    const roles = foldHistory(writer.records).contents.map(({ role, parts }) => `${role} ${parts!.length}`);
+    expect(roles).toEqual(['user 1', 'model 2', 'user 2', 'model 1']);
+    expect(writer.records[2]!.message!.parts).toHaveLength(1);
+  });
+
+  test('a compression takes the place of everything before it', () => {
+    const compressedHistory = [user(text('summary')), model(text('understood'))];
+    const writer = new Writer()
+      .user('u', 'hi')
+      .calls('a', ['x'])
+      .system('c', 'chat_compression', { compressedHistory })
+      .user('v', 'next');
+    const { contents, usedCallIds } = foldHistory(writer.records);
+    expect(contents).toEqual([...compressedHistory, user(text('next'))]);
+    expect([...usedCallIds]).toEqual(['x']);
+  });
+
+  test('a compression without a history is none', () => {
+    const writer = new Writer().user('u', 'hi').system('c', 'chat_compression', { compressedHistory: 'none' });
+    expect(foldHistory(writer.records).contents).toHaveLength(1);
+  });
+
+  test("what a session goes on with: the provider's ids, turns, the last result and turn", () => {
+    const snapshot = (turn: number) => ({ snapshots: [{ promptId: `s########${turn}` }] });
+    const writer = new Writer()
+      .user('u', 'one')
+      .system('s1', 'file_history_snapshot', snapshot(1))
+      .calls('a', ['x'], { providerCallIds: { x: 'call_0', y: null }, usageMetadata: { promptTokenCount: 7 } })
+      .result('r', 'x', '1')
+      .user('n', 'injected', { subtype: 'notification' })
+      .user('v', 'two')
+      .system('s2', 'file_history_snapshot', snapshot(3))
+      .calls('b', ['y'])
+      .result('q', 'y', '2', { toolCallResult: { callId: 'y', status: 'cancelled' }, gitBranch: 'main' })
+      .system('t', 'turn_result', { state: 'cancelled' });
+    expect(foldHistory(writer.records)).toMatchObject({
+      providerCallIds: new Map([
+        ['x', 'call_0'],
+        ['y', null],
+      ]),
+      userTurns: 2,
+      lastPromptTurn: 3,
+      lastPromptTokens: 7,
+      lastResult: { callId: 'y', status: 'cancelled' },
+      lastTurnState: 'cancelled',
+      cwd: '/srv/project',
+      gitBranch: undefined,
+    });
+    const next = foldHistory(writer.user('w', 'three').records);
+    expect([next.lastResult, next.lastTurnState]).toEqual([undefined, undefined]);
+  });
+
+  test('calls without an id are kept', () => {
+    const { contents } = foldHistory(new Writer().calls('a', ['', 'x']).records);
+    expect(contents[0]!.parts).toHaveLength(2);
+  });
+});
+
+test('[EL-3] the last entry is that of the last message, unless a compression came after it', () => {
+  const writer = new Writer().calls('a', ['x']).system('s', 'turn_result');
+  expect(lastEntryOf(writer.records)).toBe(writer.records[0]!.message);
+  expect(lastEntryOf(writer.records)).toBe(lastHistoryContentFromRecords(writer.records));
+  const summary = model(text('summary'));
+  expect(lastEntryOf(writer.system('c', 'chat_compression', { compressedHistory: [summary] }).records)).toEqual(
+    summary,
+  );
+  expect(lastEntryOf(writer.system('d', 'chat_compression', { compressedHistory: [] }).records)).toBeNull();
+  expect(lastEntryOf(writer.user('u', 'hi').records)).toEqual(user(text('hi')));
+  expect(lastEntryOf([])).toBeUndefined();
+});
