@@ -77,7 +77,6 @@ export async function runModelLoop(host: TurnHost): Promise<TurnOutcome> {
     }
     const next = await runCalls(host, answer.calls, false);
     if (next !== 'model') return next;
-    await recordQueue(host);
   }
   return { stopReason: 'max_turn_requests' };
 }
@@ -101,7 +100,9 @@ async function settle(host: TurnHost, end: Extract<BatchEnd, { kind: 'settled' }
   await recordResults(host, end.results);
   const last = end.results.at(-1);
   if (last !== undefined) await host.emit(resultEvent(last));
-  return end.next === 'model' ? 'model' : { stopReason: 'end_turn' };
+  if (end.next === 'stop') return { stopReason: 'end_turn' };
+  await recordQueue(host);
+  return 'model';
 }
 
 async function settleUnattended(
