@@ -10,6 +10,7 @@ export type Seen =
   | { readonly asked: Json }
   | { readonly answered: string; readonly result: Json }
   | { readonly answered: string; readonly error: number }
+  | { readonly drained: Json }
   | { readonly notified: string };
 
 export interface Played {
@@ -30,36 +31,55 @@ export function recordedTranscript(name: string): Json[] {
 }
 
 /**
- * Sends the recorded client's frames to the real child, each after the answers and questions that came before it in the
- * recording, answers questions as recorded, and ends the child by closing its input. `placed` names the transcript that
- * is there at the start; without one the session is new, under the recorded id.
+ * Sends the recorded client's or daemon's frames to the real child, each after the answers and questions that came before
+ * it in the recording, and answers questions as recorded. A recorded `initialize` kills the child before it and starts the
+ * next; the last one ends by its input's end. `placed` names the transcript that is there at the start; without one the
+ * session is new, under the recorded id.
  */
 export async function play(name: string, placed?: string): Promise<Played> {
   const exchange = recordedFrames(name) as (RecordedFrame & { readonly note?: string })[];
+  const daemon = exchange.some(({ dir }) => dir === 'daemon->child');
+  const sessionId = sessionIdOf(exchange);
   const home = new Home();
   if (placed !== undefined) touch(home.file(home.place(placed)), exchange);
-  const restore = exchange.some(({ note }) => note?.includes('--restore-ask-user-question'));
-  const peer = await Peer.start({ home, restore, script: scriptOf(name) });
+  const restore = daemon || exchange.some(({ note }) => note?.includes('--restore-ask-user-question'));
+  const script = scriptOf(exchange);
+  const peers: Peer[] = [];
   const sent = new Map<unknown, Promise<unknown>>();
   const asked = new Map<unknown, Asked>();
   for (const { dir, frame } of exchange) {
-    if (frame === undefined || frame.method === 'initialize') continue;
-    if (dir === 'client->child') {
+    const peer = peers.at(-1);
+    if (frame?.method === 'initialize') {
+      await peer?.kill();
+      sent.clear();
+      asked.clear();
+      peers.push(await Peer.start({ home, restore, script, initialize: frame.params }));
+    } else if (frame === undefined || peer === undefined) continue;
+    else if (isOut(dir)) {
       if (frame.method === undefined) answer(asked.get(frame.id), frame);
       else if (frame.id === undefined) await peer.notify(frame.method, frame.params);
-      else sent.set(frame.id, send(peer, name, frame));
+      else sent.set(frame.id, send(peer, sessionId, frame));
     } else if (frame.method === 'session/request_permission') asked.set(frame.id, await peer.question());
     else if (frame.method === undefined) await sent.get(frame.id);
   }
-  const exit = await peer.eof();
-  if (exit.code !== 0 || peer.unanswered > 0) throw new Error(`the child ended with ${JSON.stringify(exit)}`);
+  const exit = await peers.at(-1)?.eof();
+  if (exit?.code !== 0 || peers.at(-1)?.unanswered !== 0) throw new Error(`the child ended: ${JSON.stringify(exit)}`);
+  const wire = peers.flatMap((peer) => peer.wire);
   return {
-    recorded: seenIn(exchange.map(({ dir, frame }) => ({ out: dir === 'client->child', message: frame }))),
-    ours: seenIn(peer.wire.map(({ dir, message }) => ({ out: dir === 'out', message }))),
+    recorded: seenIn(
+      exchange.map(({ dir, frame }) => ({ out: isOut(dir), message: frame })),
+      daemon,
+    ),
+    ours: seenIn(
+      wire.map(({ dir, message }) => ({ out: dir === 'out', message })),
+      daemon,
+    ),
     home,
-    sessionId: sessionIdOf(name),
+    sessionId,
   };
 }
+
+const isOut = (dir: string): boolean => dir === 'client->child' || dir === 'daemon->child';
 
 /** When a session was last updated is when its file was. */
 function touch(file: string, exchange: readonly RecordedFrame[]): void {
@@ -96,25 +116,34 @@ function partOf({ text, functionCall, functionResponse }: Json): string {
   return text === undefined ? 'other' : 'text';
 }
 
-const sessionIdOf = (name: string): string => recordedTranscript(name)[0].sessionId;
-
-/** The recorded model: what it called at which words, an echo of responses, one plain reply. */
-function scriptOf(name: string): object {
-  const records = recordedTranscript(name).filter(({ message }) => message !== undefined);
-  const rules = records.flatMap(({ message, usageMetadata }, index) => {
-    const calls = message.parts.flatMap(({ functionCall: call }: Json) =>
-      call ? [{ call: call.name, args: call.args, id: call.id }] : [],
-    );
-    const text = records[index - 1]?.message.parts[0].text;
-    return calls.length > 0 && text ? [{ when: { text }, steps: [...calls, { usage: usageMetadata }] }] : [];
-  });
-  const usage = records.find(({ usageMetadata }) => usageMetadata)?.usageMetadata ?? {};
-  const echo = { when: { response: true }, steps: [{ text: 'TOOL RESULT ECHO: {{response}}', deltas: 2 }, { usage }] };
-  return { rules: [echo, ...rules, { steps: [{ text: 'PLAIN REPLY (plain)' }, { usage }] }] };
+function sessionIdOf(exchange: readonly RecordedFrame[]): string {
+  return exchange.map(({ frame }) => frame?.params?.sessionId ?? frame?.result?.sessionId).find((id) => id);
 }
 
-async function send(peer: Peer, name: string, { method, params }: Json): Promise<void> {
-  const forced = method === 'session/new' ? { _meta: { 'qwen-code/sessionId': sessionIdOf(name) } } : {};
+/** The recorded model: what it called at which words, an echo of responses, one plain reply, always the same usage. */
+function scriptOf(exchange: readonly RecordedFrame[]): object {
+  const frames = exchange.flatMap(({ frame }) => frame ?? []);
+  const tokens = frames.map(({ params }) => params?.update?._meta?.usage).find((found) => found) ?? {};
+  const usage = {
+    promptTokenCount: tokens.inputTokens,
+    candidatesTokenCount: tokens.outputTokens,
+    totalTokenCount: tokens.totalTokens,
+    thoughtsTokenCount: tokens.thoughtTokens,
+    cachedContentTokenCount: tokens.cachedReadTokens,
+  };
+  const calls = frames.flatMap(({ method, params }, index) => {
+    if (method !== 'session/request_permission') return [];
+    const prompt = frames.slice(0, index).findLast((frame) => frame.method === 'session/prompt');
+    const text = prompt.params.prompt[0]?.text;
+    const { toolCallId: id, rawInput: args } = params.toolCall;
+    return text ? [{ when: { text }, steps: [{ call: 'ask_user_question', args, id }, { usage }] }] : [];
+  });
+  const echo = { when: { response: true }, steps: [{ text: 'TOOL RESULT ECHO: {{response}}', deltas: 2 }, { usage }] };
+  return { rules: [echo, ...calls, { steps: [{ text: 'PLAIN REPLY (plain)' }, { usage }] }] };
+}
+
+async function send(peer: Peer, sessionId: string, { method, params }: Json): Promise<void> {
+  const forced = method === 'session/new' ? { _meta: { ...params._meta, 'qwen-code/sessionId': sessionId } } : {};
   await peer.request(method, { ...params, ...forced }).catch(() => {});
 }
 
@@ -123,10 +152,11 @@ function answer(asked: Asked | undefined, { result, error }: Json): void {
   else asked?.answer(result);
 }
 
-/** Client methods outside the protocol, sent to a daemon only; and the list of commands, which is each agent's own. */
-const LEFT_OUT = ['craft/drainMidTurnQueue'];
+const DRAIN = 'craft/drainMidTurnQueue';
+/** What a daemon is told of the workspace and of work in the background is each agent's own. */
+const isOwn = (method: string): boolean => /^qwen\/(status|notify|control\/workspace)\//.test(method);
 
-function seenIn(messages: readonly { readonly out: boolean; readonly message: Json }[]): Seen[] {
+function seenIn(messages: readonly { readonly out: boolean; readonly message: Json }[], daemon: boolean): Seen[] {
   const methods = new Map<unknown, string>();
   const seen: Seen[] = [];
   for (const { out, message } of messages) {
@@ -135,15 +165,19 @@ function seenIn(messages: readonly { readonly out: boolean; readonly message: Js
       if (message.method && message.id !== undefined) methods.set(message.id, message.method);
       continue;
     }
-    if (message.method === undefined) {
+    const { method, params, error } = message;
+    if (method === undefined) {
       const answered = methods.get(message.id) ?? 'nothing';
-      if (answered === 'initialize') continue;
-      seen.push(message.error ? { answered, error: message.error.code } : { answered, result: resultOf(message) });
-    } else if (message.method === 'session/update') {
-      const { update } = message.params;
-      if (update.sessionUpdate !== 'available_commands_update') seen.push({ update });
-    } else if (message.method === 'session/request_permission') seen.push({ asked: message.params });
-    else if (!LEFT_OUT.includes(message.method)) seen.push({ notified: message.method });
+      if (answered === 'initialize' || isOwn(answered)) continue;
+      seen.push(error ? { answered, error: error.code } : { answered, result: resultOf(message) });
+    } else if (method === 'session/update') {
+      if (params.update.sessionUpdate !== 'available_commands_update') seen.push({ update: params.update });
+    } else if (method === 'session/request_permission') seen.push({ asked: params });
+    else if (method === DRAIN) {
+      // The reference asks other clients, too, and has a key of its own for a guard that we have not.
+      const { todoStopGuardWatchQueuedPrompt: _, ...rest } = params;
+      if (daemon) seen.push({ drained: rest });
+    } else if (!isOwn(method)) seen.push({ notified: method });
   }
   return joined(seen).map(comparable);
 }
