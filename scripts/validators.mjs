@@ -193,7 +193,9 @@ const slim = (code) =>
   code.replaceAll(/schemaPath:"[^"]*",/g, '').replaceAll(/(keyword:"\w+"),params:\{[^{}]*\},/g, '$1,');
 
 /** vitest's name for what runs once before all tests. */
-export const setup = generateValidators;
+export async function setup() {
+  await generateValidators();
+}
 
 function reachable(definitions) {
   const found = {};

@@ -189,7 +189,9 @@ class RpcConnection implements Connection {
 
   async #serve(name: string, params: unknown, token: CancellationToken): Promise<unknown> {
     try {
-      return await this.#serving.serve(name, params, (cancel) => token.onCancellationRequested(cancel));
+      return await this.#serving.serve(name, params, (cancel) => {
+        token.onCancellationRequested(cancel);
+      });
     } catch (error) {
       throw error instanceof RequestError ? toResponseError(error) : error;
     }

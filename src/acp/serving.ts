@@ -43,12 +43,12 @@ export class Serving {
   }
 
   /** The result of a request; throws nothing but `RequestError`. `onCancel` registers what the peer's cancelling does. */
-  async serve(name: string, params: unknown, onCancel: (cancel: () => void) => { dispose(): void }): Promise<unknown> {
+  async serve(name: string, params: unknown, onCancel: (cancel: () => void) => void): Promise<unknown> {
     const served = this.#requests.get(name);
     if (!served) throw RequestError.methodNotFound(name);
     const abort = new AbortController();
     if (this.#aborted) abort.abort(this.#aborted);
-    const subscription = onCancel(() => abort.abort(RequestError.requestCancelled()));
+    onCancel(() => abort.abort(RequestError.requestCancelled()));
     const answer = this.#answer(served, params, abort.signal);
     this.#running.set(abort, answer);
     try {
@@ -56,7 +56,6 @@ export class Serving {
     } catch (error) {
       throw this.#refusal(name, error, abort.signal);
     } finally {
-      subscription.dispose();
       this.#running.delete(abort);
     }
   }
