@@ -205,8 +205,8 @@ export class Agent {
   async #prompt({ sessionId, prompt, _meta }: acp.PromptRequest, signal: AbortSignal): Promise<acp.PromptResponse> {
     const session = this.#session(sessionId);
     const request = promptRequest(prompt, _meta, this.#deps.restoreAskUserQuestion);
-    const { stopReason, branchPoint } = await this.#untilStopped(signal, (stopped) => session.prompt(request, stopped));
-    const meta = promptResponseMeta({ ...(branchPoint && { branchPoint }) });
+    const { stopReason, ...end } = await this.#untilStopped(signal, (stopped) => session.prompt(request, stopped));
+    const meta = promptResponseMeta(end);
     return { stopReason, ...(meta && { _meta: meta }) };
   }
 

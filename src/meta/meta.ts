@@ -128,8 +128,11 @@ export function loadResponseMeta(response: { readonly open: boolean; readonly re
 /** `_meta` of the response of a prompt; undefined when there is nothing to say. */
 export function promptResponseMeta(response: {
   readonly branchPoint?: { readonly assistantRecordUuid: string; readonly checkpointUuid: string };
+  readonly cancelled?: { readonly cancelledAt: number; readonly elapsedMs: number };
 }): Meta | undefined {
-  return response.branchPoint && { [key.BRANCH_POINT]: response.branchPoint };
+  const { branchPoint, cancelled } = response;
+  if (branchPoint) return { [key.BRANCH_POINT]: branchPoint };
+  return cancelled && { [key.PROMPT_CANCELLED]: cancelled };
 }
 
 /** `_meta` of the tool call in a permission request that asks `questions`. */

@@ -39,9 +39,16 @@ export interface BranchPoint {
   readonly checkpointUuid: string;
 }
 
+/** When a person cancelled a tracked prompt, in milliseconds since the epoch, and how long it had run. */
+export interface PromptCancelled {
+  readonly cancelledAt: number;
+  readonly elapsedMs: number;
+}
+
 export interface PromptEnd {
   readonly stopReason: StopReason;
   readonly branchPoint?: BranchPoint;
+  readonly cancelled?: PromptCancelled;
 }
 
 export interface SessionDeps {
@@ -318,10 +325,11 @@ class TrackedTurn {
   async end(outcome: TurnOutcome, stop: StopKind | undefined): Promise<PromptEnd> {
     const { stopReason } = outcome;
     if (stopReason === 'cancelled') {
-      if (stop === 'cancel') {
-        await this.#append([this.#result({ state: 'cancelled', cancelledAt: Date.now() })], true);
-      }
-      return { stopReason };
+      if (stop !== 'cancel') return { stopReason };
+      const cancelledAt = Date.now();
+      await this.#append([this.#result({ state: 'cancelled', cancelledAt })], true);
+      if (this.#request.invocation === undefined) return { stopReason };
+      return { stopReason, cancelled: { cancelledAt, elapsedMs: cancelledAt - this.#startedAt } };
     }
     const { context } = this.#chat;
     const assistant = this.#request.kind === 'restore' ? undefined : outcome.assistantRecord;
