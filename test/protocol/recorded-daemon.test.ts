@@ -53,3 +53,20 @@ test('[ACP-12, RS-9] under the recorded daemon: a prompt that was queued runs af
     'turn_result',
   ]);
 });
+
+test('[ACP-12, LS-2, LS-6] under the recorded daemon: suppressed without a client, a prompt goes on', async () => {
+  const { recorded, ours } = await play('i10-smuggle.tap');
+  expect(timeless(ours)).toEqual(timeless(recorded));
+});
+
+test('[ACP-12, ACP-7, RS-6] a cancel of the recorded daemon ends the prompt, which says when', async () => {
+  const { recorded, ours } = await play('j5-branch.tap');
+  const cancelled = { cancelledAt: expect.any(Number), elapsedMs: expect.any(Number) };
+  for (const seen of [recorded, ours]) {
+    expect(seen).toContainEqual({ answered: 'craft/cancelPendingPrompt', result: { cancelled: true } });
+    expect(seen).toContainEqual({
+      answered: 'session/prompt',
+      result: { stopReason: 'cancelled', _meta: { 'qwen.promptCancelled': cancelled } },
+    });
+  }
+});
