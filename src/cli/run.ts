@@ -1,24 +1,26 @@
 import { parseCommandLine } from './full.ts';
+import type { ChildOptions } from './options.ts';
 
-/** Does what a command line other than the plain child's asks for; sets the exit code. */
-export async function runCommandLine(argv: readonly string[], version: string): Promise<void> {
+/**
+ * Does what a command line asks for other than the child, and sets the exit code; gives the child's options where it
+ * asks for that after all.
+ */
+export async function runCommandLine(argv: readonly string[], version: string): Promise<ChildOptions | undefined> {
   const asked = await parseCommandLine(argv, version);
   switch (asked.kind) {
-    case 'child': {
-      const { runStdioAgent } = await import('../acp/stdio.ts');
-      await runStdioAgent({ ...asked.options, version });
-      return;
-    }
+    case 'child':
+      return asked.options;
     case 'serve':
       process.stderr.write('qwen-acp serve is not part of this version yet; it comes with a later one.\n');
       process.exitCode = 1;
-      return;
+      return undefined;
     case 'text':
       if (asked.note !== undefined) process.stderr.write(`${asked.note}\n`);
       process.stdout.write(`${asked.text}\n`);
-      return;
+      return undefined;
     case 'fault':
       process.stderr.write(`${asked.text}\n`);
       process.exitCode = 1;
+      return undefined;
   }
 }

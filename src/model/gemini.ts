@@ -29,7 +29,7 @@ export function createGeminiModel(options: GeminiOptions): Model {
     async *stream(request: ModelRequest): AsyncIterable<ModelEvent> {
       const reply = new Reply();
       const opened: Opened = { body: undefined };
-      // The SDK never takes its listener off the signal it is given; this one lives no longer than the request.
+      // The SDK never takes its listener off the signal that it is given, so it gets one for this request alone.
       const attempt = new AbortController();
       const onAbort = () => attempt.abort(request.signal.reason);
       request.signal.addEventListener('abort', onAbort, { once: true });
@@ -52,7 +52,6 @@ export function createGeminiModel(options: GeminiOptions): Model {
         throw geminiFault(error, { ...access, started: opened.body !== undefined });
       } finally {
         request.signal.removeEventListener('abort', onAbort);
-        attempt.abort();
       }
     },
   };
@@ -87,7 +86,7 @@ function readAccess({ authType, env }: GeminiOptions): Access {
 }
 
 async function createClient(access: Access): Promise<GoogleGenAI> {
-  const { GoogleGenAI } = await import('@google/genai');
+  const { GoogleGenAI } = await import('./google-sdk.ts');
   const { variable: _, baseUrl, ...options } = access;
   return new GoogleGenAI({ ...options, ...(baseUrl && { httpOptions: { baseUrl } }) });
 }

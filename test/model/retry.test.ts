@@ -3,6 +3,7 @@ import { type RetryPolicy, waitBeforeRetry, withRetries } from '../../src/model/
 import { parseScript } from '../../src/model/script.ts';
 import { createScriptedModel } from '../../src/model/scripted.ts';
 import { ProviderFault, type ProviderFaultKind } from '../../src/session/faults.ts';
+import type { Model } from '../../src/session/ports.ts';
 import { collect, modelRequest, partsOf, rejection } from '../support/collect.ts';
 
 const POLICY: RetryPolicy = { attempts: 4, baseMs: 100, maxMs: 250, maxRetryAfterMs: 10_000 };
@@ -64,7 +65,7 @@ describe('withRetries', () => {
     expect(waits).toEqual([]);
   });
 
-  test('[MD-4] an abort during the wait ends it at once with the reason', async () => {
+  test('[MD-4] an abort during the wait ends it at once with the reason, and asks no more', async () => {
     const controller = new AbortController();
     const reason = new Error('cancelled');
     const sleep = (_: number, signal: AbortSignal) =>
@@ -73,8 +74,17 @@ describe('withRetries', () => {
         controller.abort(reason);
       });
     const scripted = createScriptedModel(parseScript({ rules: [failing(1), OK] }));
-    const model = withRetries(scripted, POLICY, { sleep, random: () => 0 });
+    let asked = 0;
+    const counted: Model = {
+      ...scripted,
+      stream(request) {
+        asked += 1;
+        return scripted.stream(request);
+      },
+    };
+    const model = withRetries(counted, POLICY, { sleep, random: () => 0 });
     expect(await rejection(collect(model, modelRequest('x', controller.signal)))).toBe(reason);
+    expect(asked).toBe(1);
   });
 
   test('[MD-4] the wait of the default environment is aborted, too', async () => {

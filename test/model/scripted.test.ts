@@ -1,9 +1,11 @@
+import { readFileSync } from 'node:fs';
+import type { Content } from '@google/genai';
 import { describe, expect, test } from 'vitest';
+import { parseJsonWithComments } from '../../src/jsonc.ts';
 import { DEMO_SCRIPT } from '../../src/model/demo-script.ts';
 import { parseScript } from '../../src/model/script.ts';
 import { createScriptedModel } from '../../src/model/scripted.ts';
 import { ProviderFault } from '../../src/session/faults.ts';
-import type { Content } from '@google/genai';
 import { collect, modelRequest, partsOf, rejection } from '../support/collect.ts';
 
 const model = (...rules: unknown[]) => createScriptedModel(parseScript({ rules }));
@@ -177,6 +179,26 @@ describe('the file', () => {
     expect(() => parseScript(script)).toThrow(message);
   });
 });
+
+test('[MD-3] the example in the documentation is a script, and the documentation names every step and condition', () => {
+  const text = readFileSync(new URL('../../docs/SCRIPT.md', import.meta.url), 'utf8');
+  const example = /```jsonc\n([\s\S]*?)```/.exec(text)?.[1] ?? '';
+  expect(parseScript(parseJsonWithComments(example)).rules).toHaveLength(4);
+  const known = (script: unknown) => /(?:one of|known:) (.*)/.exec(complaint(script))?.[1]?.split(', ') ?? [];
+  const steps = known({ rules: [{ steps: [{}] }] });
+  const conditions = known({ rules: [{ when: { nonsense: 1 }, steps: [] }] });
+  expect([steps.length, conditions.length]).toEqual([8, 8]);
+  for (const key of [...steps, ...conditions]) expect(text).toContain(`\`${key}\``);
+});
+
+function complaint(script: unknown): string {
+  try {
+    parseScript(script);
+  } catch (error) {
+    return String(error);
+  }
+  throw new Error('the script is right');
+}
 
 describe('the demo script', () => {
   const demo = createScriptedModel(DEMO_SCRIPT);
