@@ -1,0 +1,78 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { chunk, type GeminiAnswer, startGeminiServer } from '../support/gemini-server.ts';
+import { Home, Peer, submit } from '../support/peer.ts';
+import { asks, COLOUR, call, type Entry, modelSays, place, toolAnswers, userSays } from '../support/sessions.ts';
+
+const FINE: GeminiAnswer = { chunks: [chunk([{ text: 'fine' }], 'STOP')] };
+const REFUSED: GeminiAnswer = {
+  status: 400,
+  body: { error: { code: 400, message: 'no', status: 'INVALID_ARGUMENT' } },
+};
+
+const question = modelSays(asks('call_1', COLOUR));
+const background = call('call_0', 'run_shell_command', { command: 'npm run watch', is_background: true });
+
+/** Where the records were written, and what the model is to be told about it; nothing where nothing has changed. */
+const HISTORIES: Readonly<Record<string, readonly [readonly Entry[], RegExp | undefined]>> = {
+  'nothing changed': [[userSays('go'), question], undefined],
+  'another folder': [
+    [
+      { ...userSays('go'), cwd: '/srv/old' },
+      { ...question, cwd: '/srv/old' },
+    ],
+    /\/srv\/old.*\/srv\/project/,
+  ],
+  'another branch': [[userSays('go'), { ...question, gitBranch: 'feature-x' }], /feature-x/],
+  'background work of this turn': [
+    [userSays('go'), modelSays(background), toolAnswers('call_0', { output: 'started' }), question],
+    /npm run watch/,
+  ],
+  'background work of an earlier turn': [
+    [userSays('go'), modelSays(background), toolAnswers('call_0', { output: 'started' }), userSays('next'), question],
+    undefined,
+  ],
+};
+
+async function start(...answers: GeminiAnswer[]) {
+  const server = await startGeminiServer(...answers);
+  onTestFinished(() => server.close());
+  const home = new Home();
+  const env = { GEMINI_API_KEY: 'k', GOOGLE_GEMINI_BASE_URL: server.url };
+  const args = ['--auth-type', 'gemini', '--model', 'gemini-test'];
+  const peer = await Peer.start({ home, restore: true, script: null, args, env });
+  // biome-ignore lint/suspicious/noExplicitAny: a provider's request
+  const lastParts = (): any[] => server.requests.at(-1)?.body.contents.at(-1).parts;
+  return { home, peer, lastParts };
+}
+
+async function answerAgain(peer: Peer, sessionId: string): Promise<unknown> {
+  await peer.load(sessionId);
+  const turn = peer.restore(sessionId);
+  (await peer.question()).answer(submit({ 0: 'Red' }));
+  return await turn.catch((error: Error) => error);
+}
+
+test('[RS-4] what changed since the question is told once, in the message behind the real answer', async () => {
+  const { home, peer, lastParts } = await start(FINE);
+  for (const [name, [entries, notice]] of Object.entries(HISTORIES)) {
+    const sessionId = place(home, ...entries);
+    await answerAgain(peer, sessionId);
+    const [response, ...notices] = lastParts();
+    expect(response.functionResponse.id, name).toBe('call_1');
+    expect(notices, name).toEqual(notice ? [{ text: expect.stringMatching(notice) }] : []);
+    await peer.prompt(sessionId, 'next');
+    expect(lastParts(), name).toEqual([{ text: 'next' }]);
+  }
+});
+
+test('[RS-4] a notice that did not reach the model is told with the next message', async () => {
+  const { home, peer, lastParts } = await start(REFUSED, FINE);
+  const sessionId = place(home, userSays('go'), { ...question, gitBranch: 'feature-x' });
+  expect(await answerAgain(peer, sessionId)).toBeInstanceOf(Error);
+  const notice = { text: expect.stringMatching(/feature-x/) };
+  expect(lastParts().slice(1)).toEqual([notice]);
+  await peer.request('session/prompt', { sessionId, prompt: [], _meta: { 'qwen.daemon.continueLastTurn': true } });
+  expect(lastParts()).toEqual([{ functionResponse: expect.objectContaining({ id: 'call_1' }) }, notice]);
+  await peer.prompt(sessionId, 'next');
+  expect(lastParts()).toEqual([{ text: 'next' }]);
+});
