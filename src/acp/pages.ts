@@ -10,24 +10,26 @@ import type { LoadUpdatesResult } from './methods.ts';
 
 /** The replay of a bulk load: the last `pageSize` records, or as much of the newest as one response may carry. */
 export async function bulkReplay(
-  { session, file, left, inFlight }: LoadedReplay,
+  { session, file, left, inFlight, damaged }: LoadedReplay,
   pageSize: number | undefined,
 ): Promise<LoadReplay> {
   const spoken = inFlight.map((event) => placed(event, session.id));
   if (file === undefined) return loadReplay(await collectBulk(events(spoken), session.cwd), undefined, false);
   const { conversation, page } = await readPage(file, pageSize);
   const shown = await collectBulk(events(spoken, conversation, page, left), session.cwd);
+  if (!page.hasMore) damaged(conversation.damage);
   return loadReplay(shown, await firstRecordId(conversation, page), page.hasMore);
 }
 
 /** The answer to `loadUpdates`: the newest records that fit one response, nothing of what runs finalized. */
 export async function replayUpdates(
-  { file, left }: Pick<LoadedReplay, 'file' | 'left'>,
+  { file, left, damaged }: Pick<LoadedReplay, 'file' | 'left' | 'damaged'>,
   cwd: string,
 ): Promise<LoadUpdatesResult> {
   if (file === undefined) return { updates: [] };
   const { conversation, page } = await readPage(file, undefined);
   const { updates } = await collectBulk(events([], conversation, page, left), cwd);
+  if (!page.hasMore) damaged(conversation.damage);
   const first = await conversation.records({ to: 1 }).next();
   const startTime = first.done ? {} : { startTime: first.value.timestamp };
   return { updates, ...startTime, lastUpdated: new Date(file.mtimeMs).toISOString() };

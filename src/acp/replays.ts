@@ -8,7 +8,7 @@ const SEND_AT = 192 << 10;
 
 /** Sends a session's conversation as updates, in order; `send` takes whole lines without the last line feed. */
 export async function streamReplay(
-  { session, file, left, inFlight }: LoadedReplay,
+  { session, file, left, inFlight, damaged }: LoadedReplay,
   send: (lines: Buffer) => Promise<void>,
 ): Promise<void> {
   const frames = new UpdateFrames(session.id, session.cwd);
@@ -22,6 +22,7 @@ export async function streamReplay(
         if (batch.length >= SEND_AT) await flush(batch, send);
       }
     }
+    damaged(conversation.damage);
   }
   for (const event of [...replay.finish(), ...inFlight]) frames.append(event, batch);
   await flush(batch, send);

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { StopKind } from './batch.ts';
 import { branchTranscript, type BranchedSession } from './branch.ts';
 import { Chat, EMPTY_END } from './chat.ts';
-import { type Conversation, readConversation } from './conversation.ts';
+import { type Damage, readConversation } from './conversation.ts';
 import { callIdsOf } from './eligibility.ts';
 import { SessionFault } from './faults.ts';
 import { allChatsDirs, deleteSession, listSessions, type SavedSession } from './files.ts';
@@ -19,6 +19,8 @@ import { openTranscript, type TranscriptFile } from './transcript-file.ts';
 
 /** Records of the tail that are read to open a session: enough to find where it was and which prompt was its last. */
 const TAIL_RECORDS = 32;
+/** Damaged files that are remembered to have been warned of. */
+const MAX_WARNED = 1_000;
 
 export interface SessionsDeps extends SessionDeps {
   readonly version: string;
@@ -38,6 +40,8 @@ export interface LoadedReplay extends Loaded {
   readonly file: TranscriptFile | undefined;
   readonly left: LeftOpen;
   readonly inFlight: readonly SessionEvent[];
+  /** To be told what of the file could not be read. */
+  readonly damaged: (damage: Damage) => void;
 }
 
 /** The live sessions of this process, and the saved ones on disk. */
@@ -48,6 +52,8 @@ export class Sessions {
   readonly #opening = new Map<string, Promise<Session>>();
   /** Idle sessions whose files are being looked at: a second look would close what the first load opened. */
   readonly #refreshing = new Map<Session, Promise<void>>();
+  /** What was last said of a damaged file: a load, a prompt and the next load each read it and find the same. */
+  readonly #warned = new Map<string, string>();
 
   constructor(deps: SessionsDeps) {
     this.#deps = deps;
@@ -109,7 +115,7 @@ export class Sessions {
     return await withTranscript(path, undefined, async (file) => {
       if (file === undefined) throw unknownSession(id);
       const left = { open: new Set<string>(), waiting: new Set<string>() };
-      return await read({ open: left.open, file, left, inFlight: [] });
+      return await read({ open: left.open, file, left, inFlight: [], damaged: (damage) => this.#warn(path, damage) });
     });
   }
 
@@ -199,7 +205,8 @@ export class Sessions {
     return await withTranscript(path, undefined, async (file) => {
       if (file === undefined) return undefined;
       const tail = await readTail(file, { records: TAIL_RECORDS });
-      this.#warn(path, tail.damage);
+      // Of a longer file the tail knows only a part; whoever reads all of it says all of it.
+      if (!tail.hasMore) this.#warn(path, tail.damage);
       return this.#chat(id, cwd, new TranscriptStore(path, tail), endOf(tail));
     });
   }
@@ -248,8 +255,9 @@ export class Sessions {
     const { path, tail } = session.chat.store;
     const left = { open: loaded.open, waiting: session.waiting() };
     const inFlight = session.inFlight();
-    if (tail === null) return await use({ ...loaded, file: undefined, left, inFlight });
-    return await withTranscript(path, tail.size, async (file) => await use({ ...loaded, file, left, inFlight }));
+    const shown = { ...loaded, left, inFlight, damaged: (damage: Damage) => this.#warn(path, damage) };
+    if (tail === null) return await use({ ...shown, file: undefined });
+    return await withTranscript(path, tail.size, async (file) => await use({ ...shown, file }));
   }
 
   #chat(id: string, cwd: string, store: TranscriptStore, end: typeof EMPTY_END): Chat {
@@ -283,9 +291,13 @@ export class Sessions {
     return allChatsDirs(runtimeDir(this.#deps.env)).map((folder) => join(folder, `${parseSessionId(id)}.jsonl`));
   }
 
-  #warn(path: string, { corruptLines, gaps }: Conversation['damage']): void {
+  #warn(path: string, { corruptLines, gaps }: Damage): void {
     if (corruptLines === 0 && gaps === 0) return;
-    this.#deps.log.warn(`${path} is damaged: ${corruptLines} lines cannot be read, ${gaps} records are missing`);
+    const damage = `${corruptLines} lines cannot be read, ${gaps} records are missing`;
+    if (this.#warned.get(path) === damage) return;
+    if (this.#warned.size >= MAX_WARNED) this.#warned.clear();
+    this.#warned.set(path, damage);
+    this.#deps.log.warn(`${path} is damaged: ${damage}`);
   }
 }
 
