@@ -25,7 +25,9 @@ export function danglingCalls(history: readonly Content[]): readonly DanglingCal
 
 /** The calls of one model turn that have an id, in order. */
 export function idCalls(content: Content | undefined): readonly DanglingCall[] {
-  return (content?.parts ?? []).flatMap(({ functionCall }) => (functionCall?.id ? [named(functionCall)] : []));
+  return (content?.parts ?? []).flatMap(({ functionCall }) =>
+    typeof functionCall?.id === 'string' && functionCall.id !== '' ? [named(functionCall)] : [],
+  );
 }
 
 const named = ({ id, name, args }: FunctionCall): DanglingCall => ({

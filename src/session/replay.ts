@@ -89,7 +89,7 @@ export class Replay {
 
   #call({ id, name, args }: FunctionCall, index: number, events: RecordEvents): void {
     // A call without an id gets one that every replay of the same file gives it.
-    const callId = id || `qwen-replay-tool:${events.source.recordId}:${index}`;
+    const callId = givenId(id) ?? `qwen-replay-tool:${events.source.recordId}:${index}`;
     const call = { name: typeof name === 'string' ? name : '', source: events.source };
     this.#pending.delete(callId);
     this.#pending.set(callId, call);
@@ -98,7 +98,7 @@ export class Replay {
 
   #result({ id, name, response }: FunctionResponse, record: TranscriptRecord, source: EventSource): SessionEvent {
     const result = isObject(record.toolCallResult) ? record.toolCallResult : undefined;
-    const callId = id || this.#idlessCall(name) || (result?.callId ?? '');
+    const callId = givenId(id) ?? this.#idlessCall(name) ?? givenId(result?.callId) ?? '';
     const failed = isObject(response) && response['error'] !== undefined;
     const ok = !failed && (result === undefined || result.status === 'success');
     const toolName = name || (this.#pending.get(callId)?.name ?? '');
@@ -122,6 +122,9 @@ export class Replay {
     return undefined;
   }
 }
+
+/** A file can hold anything; a client refuses an update whose ids are no text. */
+const givenId = (id: unknown): string | undefined => (typeof id === 'string' && id !== '' ? id : undefined);
 
 /** What a command of the client's own printed was never in a message. */
 function replaySystem({ subtype, systemPayload }: TranscriptRecord, events: RecordEvents): void {
