@@ -40,3 +40,25 @@ export function sent(peer: Peer, method: string, from = 0): AnyRecord[] {
 }
 
 const partsOf = (records: readonly AnyRecord[]): AnyRecord[] => records.flatMap(({ message }) => message?.parts ?? []);
+
+/** Where on the wire the n-th request of this method that the client sent was answered, and with what. */
+export function answerTo(
+  peer: Peer,
+  method: string,
+  nth: number,
+): { readonly at: number; readonly message: AnyRecord } {
+  const requests = peer.wire.filter(
+    ({ dir, message }) => dir === 'out' && 'method' in message && message.method === method,
+  );
+  const id = (requests.at(nth)?.message as AnyRecord)?.id;
+  const at = peer.wire.findIndex(({ dir, message }) => dir === 'in' && !('method' in message) && message.id === id);
+  return { at, message: peer.wire[at]?.message };
+}
+
+/** Where on the wire the session's last update is; -1 without any. */
+export function lastUpdateAt(peer: Peer, sessionId: string): number {
+  return peer.wire.findLastIndex(
+    ({ dir, message }: AnyRecord) =>
+      dir === 'in' && message.method === 'session/update' && message.params.sessionId === sessionId,
+  );
+}
