@@ -50,13 +50,14 @@ export class Conversation {
   readonly last: TranscriptRecord | undefined;
   readonly #links: Links;
   readonly #chain: Chain;
-  #unreadable = 0;
+  /** Lines of the conversation, or behind its end, whose bodies turned out to be no JSON. */
+  readonly #unreadable = new Set<number>();
 
   constructor(file: TranscriptFile, links: Links, tip: Tip, wholeFile: boolean) {
     this.file = file;
     this.#links = links;
     this.last = tip.record;
-    this.#unreadable = links.count - 1 - tip.index;
+    for (let at = tip.index + 1; at < links.count; at++) this.#unreadable.add(at);
     this.#chain = chainTo(links, tip.index, wholeFile);
   }
 
@@ -72,7 +73,7 @@ export class Conversation {
 
   /** As far as it is known: the bodies of records show their damage only when they are read. */
   get damage(): Damage {
-    return { corruptLines: this.#links.corrupt + this.#unreadable, gaps: this.#chain.gaps.size };
+    return { corruptLines: this.#links.corrupt + this.#unreadable.size, gaps: this.#chain.gaps.size };
   }
 
   /** The type code of the chain's record at `index`. */
@@ -97,6 +98,7 @@ export class Conversation {
     const records = this.#chain.records.subarray(from, to);
     const head = newHead();
     let open: OpenCalls | undefined;
+    let gap = false;
     for await (const window of readWindows(this.file, this.#links, records)) {
       const items: ConversationItem[] = [];
       const end = window.length;
@@ -111,13 +113,11 @@ export class Conversation {
         const start = this.#links.offsets[at]! - window.offset;
         const stop = start + this.#links.lengths[at]!;
         const item = stop <= end ? readItem(window.buffer, start, stop, type, wanted, utf8, head) : undefined;
-        if (item === SKIPPED) continue;
-        if (item === undefined) {
-          this.#unreadable++;
-          continue;
-        }
-        const gap = this.#chain.gaps.has(at);
+        gap ||= this.#chain.gaps.has(at);
+        if (item === undefined) this.#unreadable.add(at);
+        if (item === undefined || item === SKIPPED) continue;
         items.push(item.kind === 'raw_result' ? { kind: 'raw_result', result: item, gap } : { ...item, gap });
+        gap = false;
         if (type === ASSISTANT) open = this.#openCalls(at, item);
         else if (open) open.answer(item);
       }

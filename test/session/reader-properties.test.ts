@@ -99,7 +99,7 @@ describe('[TR-4, EL-3, PF-2] damage anywhere neither stops a reader nor divides 
         }
         await read(bytes, checkAgreement);
       }),
-      { numRuns: 150 },
+      { numRuns: 80 },
     );
   });
 });
@@ -192,6 +192,6 @@ test('[TR-2, TR-9, EL-3] any links lead to the conversation that the rule says',
         expect(times).toEqual(expectedIds(writer.records));
       });
     }),
-    { numRuns: 400 },
+    { numRuns: 200 },
   );
 });

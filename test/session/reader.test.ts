@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { readConversation } from '../../src/session/conversation.ts';
 import { SessionFault } from '../../src/session/faults.ts';
 import { readTail } from '../../src/session/tail.ts';
-import { openTranscript } from '../../src/session/transcript-file.ts';
+import { openTranscript, type TranscriptFile } from '../../src/session/transcript-file.ts';
 import { makeFifo } from '../support/fifo.ts';
 import { tempFolder } from '../support/temp.ts';
 import { NOTHING, recordsOf, replayedUpdates, transcriptOf, Writer } from '../support/transcripts.ts';
@@ -140,8 +140,11 @@ describe('[TR-2] the conversation is the chain from the last record up', () => {
     expect(answer?.message?.parts).toEqual([{ text: 'again' }]);
   });
 
-  test('[TR-2] a gap is shown where it is', async () => {
-    const file = await transcriptOf(turn().user('u2', 'two', { parentUuid: 'lost' }).text());
+  test.each([
+    ['where it is', turn().user('u2', 'two', { parentUuid: 'lost' })],
+    ['behind telemetry', turn().system('t', 'ui_telemetry', {}, { parentUuid: 'lost' }).user('u2', 'two')],
+  ])('a gap is shown %s', async (_, writer) => {
+    const file = await transcriptOf(writer.text());
     const updates = await replayedUpdates(await readConversation(file));
     expect(updates).toHaveLength(4);
     expect(updates[2]).toMatchObject({
@@ -243,6 +246,104 @@ describe('[TR-4] what is damaged is passed over, never glued and never fatal', (
       { records: 'u1 a1 u2' },
     ],
   ])('%s', async (_, bytes, expected) => check(bytes, expected));
+});
+
+describe('[EL-3, LS-3] the end of the file tells the last entry of the API history', () => {
+  const asked = () => turn().calls('q', ['x', 'y']);
+  const compressed = (last: string) => ({
+    compressedHistory: [
+      { role: 'user', parts: [{ text: 'summary' }] },
+      { role: 'model', parts: [{ text: last }] },
+    ],
+  });
+  test.each<[string, Writer, string]>([
+    ['calls', asked(), 'model calls x y'],
+    ['calls behind telemetry', asked().system('t', 'ui_telemetry').system('s', 'turn_result'), 'model calls x y'],
+    ['a rewound question', asked().system('rw', 'rewind', {}, { parentUuid: 'a1' }), 'model first'],
+    ['a question on an abandoned branch', asked().user('u2', 'two', { parentUuid: 'a1' }), 'user two'],
+    [
+      'a rewind back to the question',
+      asked().user('u2', 'two').system('rw', 'rewind', {}, { parentUuid: 'q' }),
+      'model calls x y',
+    ],
+    ['a compression after the question', asked().system('c', 'chat_compression', compressed('done')), 'model done'],
+    [
+      'a question after the compression',
+      turn().system('c', 'chat_compression', compressed('done')).calls('q', ['x']),
+      'model calls x',
+    ],
+    ['a compression to nothing', asked().system('c', 'chat_compression', { compressedHistory: [] }), 'none'],
+    ['a compression that is none', asked().system('c', 'chat_compression', {}), 'model calls x y'],
+    ['a batch that is partly answered', asked().result('r', 'x', '1'), 'user answers x'],
+    [
+      'an answer beside the chain',
+      asked().result('r', 'x', '1').system('s', 'turn_result', {}, { parentUuid: 'q' }),
+      'user answers x',
+    ],
+    ['nothing but system records', new Writer().system('s', 'turn_result'), 'none'],
+    ['nothing', new Writer(), 'none'],
+  ])('%s', async (_, writer, expected) => {
+    const file = await transcriptOf(writer.text());
+    for (const firstSpan of [1, 200, 1 << 20]) {
+      const { lastEntry, ...tail } = await readTail(file, { records: 1, firstSpan });
+      const parts = (lastEntry?.parts ?? []).map(({ text, functionCall, functionResponse }) => {
+        return text ?? functionCall?.id ?? functionResponse?.id;
+      });
+      const kind = lastEntry?.parts?.[0]?.functionCall
+        ? ['calls']
+        : lastEntry?.parts?.[0]?.functionResponse
+          ? ['answers']
+          : [];
+      expect(lastEntry ? [lastEntry.role, ...kind, ...parts].join(' ') : 'none').toBe(expected);
+      const size = Buffer.byteLength(writer.text());
+      const tailBytes = Buffer.from(writer.text()).subarray(-256);
+      expect(tail).toMatchObject({
+        size,
+        tailBytes,
+        endsWithNewline: size > 0,
+        lastUuid: writer.records.at(-1)?.uuid ?? null,
+      });
+    }
+  });
+});
+
+describe('[TR-8, PF-2] what is read', () => {
+  const long = () => {
+    const writer = new Writer();
+    for (let i = 0; i < 3_000; i++)
+      writer
+        .user(`u${i}`, 'x'.repeat(500))
+        .calls(`a${i}`, [`c${i}`])
+        .result(`r${i}`, `c${i}`, 'y'.repeat(500));
+    return writer;
+  };
+
+  /** The file, and how many bytes of it have been read. */
+  function counted(file: TranscriptFile): { file: TranscriptFile; bytes: () => number } {
+    let bytes = 0;
+    const read = async (...args: [Buffer, number, number, number]) => {
+      const result = await file.handle.read(...args);
+      bytes += result.bytesRead;
+      return result;
+    };
+    const handle = new Proxy(file.handle, { get: (target, key) => (key === 'read' ? read : Reflect.get(target, key)) });
+    return { file: { ...file, handle }, bytes: () => bytes };
+  }
+
+  test('a load reads the file twice and its last record once more', async () => {
+    const { file, bytes } = counted(await transcriptOf(long().text()));
+    await replayedUpdates(await readConversation(file));
+    expect(bytes()).toBeGreaterThan(2 * file.size);
+    expect(bytes()).toBeLessThan(2 * file.size + 10_000);
+  });
+
+  test('the tail costs what is asked for, not what is there', async () => {
+    const { file, bytes } = counted(await transcriptOf(long().text()));
+    const { records } = await readTail(file, { records: 10 });
+    expect(records).toHaveLength(10);
+    expect(bytes()).toBeLessThan(100_000);
+    expect(file.size).toBeGreaterThan(4_000_000);
+  });
 });
 
 describe('[TR-6] only a regular file is opened, and nothing is waited for', () => {
