@@ -1,6 +1,10 @@
 // Bundles the command line into dist/: the child's start path as one CommonJS file, and every module that is imported
 // dynamically as a file of its own in dist/chunks, loaded on first use. On Node 20 one CommonJS file takes a fifth less CPU
-// to start than the same code as ES modules.
+// to start than the same code as ES modules, and V8's code cache another quarter less.
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { chmod, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -10,18 +14,47 @@ import { generateValidators } from './validators.mjs';
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const DIST = join(ROOT, 'dist');
 const ENTRY = join(DIST, 'cli.js');
+const MAIN = join(DIST, 'main.js');
 
 /** Writes what changed, each file whole: a process that was started from dist/ may be loading its chunks. */
 export async function buildDist() {
   await generateValidators();
-  const outputs = new Map([[join(ROOT, 'src/cli.ts'), ENTRY]]);
-  const files = [];
+  const files = new Map();
+  const outputs = new Map([[join(ROOT, 'src/cli.ts'), MAIN]]);
   // Grows while it is walked: a chunk may name further ones.
-  for (const [source, outfile] of outputs) files.push([outfile, await bundle(source, outfile, outputs)]);
-  files.push([join(DIST, 'package.json'), Buffer.from('{"type":"commonjs"}\n')]);
-  // The entry last, so that it never names a chunk that is not there yet.
-  for (const [path, contents] of files.reverse()) await replace(path, contents);
-  return new Set(files.map(([path]) => path));
+  for (const [source, outfile] of outputs) files.set(outfile, await bundle(source, outfile, { outputs }));
+  const cache = join(DIST, `main-${hashOf(files.get(MAIN))}.cache`);
+  const define = { CODE_CACHE: JSON.stringify(basename(cache)) };
+  files.set(join(DIST, 'package.json'), Buffer.from('{"type":"commonjs"}\n'));
+  // The entry last, so that it never names a file that is not there yet.
+  files.set(ENTRY, await bundle(join(ROOT, 'src/start.ts'), ENTRY, { define }));
+  for (const [path, contents] of files) {
+    if (path === ENTRY) await makeCodeCache(cache);
+    await replace(path, contents);
+  }
+  return new Set([...files.keys(), cache]);
+}
+
+const hashOf = (contents) => createHash('sha256').update(contents).digest('hex').slice(0, 16);
+
+/** Has a process start as the child does, and keep what V8 compiled for that. */
+async function makeCodeCache(cache) {
+  if (existsSync(cache)) return;
+  const temporary = `${cache}.${process.pid}`;
+  const agent = spawn(process.execPath, [join(ROOT, 'scripts/code-cache.cjs'), MAIN, temporary], {
+    stdio: ['pipe', 'ignore', 'inherit'],
+  });
+  agent.stdin.end(
+    `${[
+      { jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: 1, clientCapabilities: {} } },
+      { jsonrpc: '2.0', id: 2, method: 'session/new', params: { cwd: '/', mcpServers: [] } },
+    ]
+      .map((message) => JSON.stringify(message))
+      .join('\n')}\n`,
+  );
+  await once(agent, 'exit');
+  // Without it every start compiles, as Node always does.
+  await rename(temporary, cache).catch((error) => console.warn(`No code cache was made: ${error.message}`));
 }
 
 /** vitest's name for what runs once before all tests. */
@@ -29,7 +62,7 @@ export const setup = async () => {
   await buildDist();
 };
 
-async function bundle(source, outfile, outputs) {
+async function bundle(source, outfile, { outputs = new Map(), define = {} }) {
   const { outputFiles } = await build({
     absWorkingDir: ROOT,
     entryPoints: [source],
@@ -42,7 +75,7 @@ async function bundle(source, outfile, outputs) {
     // Dynamic imports become lazy requires, which need no module loader of another kind.
     supported: { 'dynamic-import': false },
     // CommonJS has no `import.meta`, which dependencies make their `require` from.
-    define: { 'import.meta.url': '__fileUrl' },
+    define: { 'import.meta.url': '__fileUrl', ...define },
     banner: { js: "const __fileUrl=require('node:url').pathToFileURL(__filename).href;" },
     minify: true,
     keepNames: true,

@@ -1,4 +1,3 @@
-#!/usr/bin/env node
 import { runStdioAgent } from './acp/stdio.ts';
 import { type ChildOptions, parseChildArguments } from './cli/options.ts';
 import { VERSION } from './cli/version.ts';
