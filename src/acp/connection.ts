@@ -38,8 +38,11 @@ export interface Connection {
   request<P, R>(method: RequestMethod<P, R>, params: P, options?: RequestOptions): Promise<R>;
   /** Resolves when the transport can take more; rejects once the connection is closed. */
   notify<P>(method: NotificationMethod<P>, params: P): Promise<void>;
-  /** Sends one whole message that is JSON already, without its newline, in order with everything else. */
-  notifyRaw(line: Uint8Array | string): Promise<void>;
+  /**
+   * Sends whole messages that are JSON already, a line feed between them but none after the last, in order with
+   * everything else. One over the limit is left out with a warning. The bytes must not be changed afterwards.
+   */
+  notifyRaw(lines: Uint8Array | string): Promise<void>;
   /** Aborts when the connection begins to end, with a `HangUpError`. */
   readonly signal: AbortSignal;
   /** Resolves once running handlers have answered, or their time is up, and the output is flushed. */
@@ -138,8 +141,8 @@ class RpcConnection implements Connection {
     await this.#writer.write(message);
   }
 
-  notifyRaw(line: Uint8Array | string): Promise<void> {
-    return this.#writer.writeRaw(line);
+  notifyRaw(lines: Uint8Array | string): Promise<void> {
+    return this.#writer.writeRaw(lines);
   }
 
   listen(): void {

@@ -192,14 +192,19 @@ export class NdjsonWriter extends AbstractMessageWriter {
     return written;
   }
 
-  /** Writes one whole message that is JSON already, without its newline. */
-  writeRaw(line: string | Uint8Array): Promise<void> {
-    if (this.#isTooLong(line)) {
-      this.#warnOversized('an encoded message');
-      return this.#outbox.ready();
-    }
-    if (typeof line === 'string') return this.#outbox.push(`${line}\n`);
-    return this.#outbox.push(line, '\n');
+  /** Writes whole messages that are JSON already, a line feed between them but none after the last. */
+  writeRaw(lines: string | Uint8Array): Promise<void> {
+    if (!this.#isTooLong(lines)) return this.#outbox.push(...terminated(lines));
+    // All at once, as what is written next must not come between them.
+    let written = this.#outbox.ready();
+    for (const line of linesOf(lines)) written = this.#writeRawLine(line);
+    return written;
+  }
+
+  #writeRawLine(line: Uint8Array): Promise<void> {
+    if (!this.#isTooLong(line)) return this.#outbox.push(...terminated(line));
+    this.#warnOversized('an encoded message');
+    return this.#outbox.ready();
   }
 
   end(): void {
@@ -250,5 +255,20 @@ export class NdjsonWriter extends AbstractMessageWriter {
     if (typeof line !== 'string') return line.byteLength > maxLineBytes;
     // A UTF-16 unit is at most three bytes of UTF-8: most lines need not be measured.
     return line.length * 3 > maxLineBytes && Buffer.byteLength(line) > maxLineBytes;
+  }
+}
+
+/** A string is copied in any case: the line feed costs nothing more there. */
+function terminated(lines: string | Uint8Array): readonly (string | Uint8Array)[] {
+  return typeof lines === 'string' ? [`${lines}\n`] : [lines, '\n'];
+}
+
+function* linesOf(lines: string | Uint8Array): Generator<Uint8Array> {
+  const bytes = typeof lines === 'string' ? Buffer.from(lines) : lines;
+  for (let start = 0; start <= bytes.length; ) {
+    const newline = bytes.indexOf(0x0a, start);
+    const end = newline === -1 ? bytes.length : newline;
+    yield bytes.subarray(start, end);
+    start = end + 1;
   }
 }

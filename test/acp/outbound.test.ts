@@ -148,6 +148,22 @@ describe('lines over the outbound limit', () => {
     expect(peer.logged).toHaveLength(3);
   });
 
+  test('[ACP-5, PF-3] of several encoded messages only the one that is too long is left out', async () => {
+    const peer = rawPeer(() => {}, limit);
+    const frame = (n: number, length: number) => ({
+      jsonrpc: '2.0',
+      method: 'note',
+      params: { n, text: 'é'.repeat(length) },
+    });
+    const lines = [frame(1, 300), frame(2, 600), frame(3, 300)].map((message) => JSON.stringify(message)).join('\n');
+    void peer.connection.notifyRaw(Buffer.from(lines));
+    void peer.connection.notifyRaw(lines);
+    void peer.connection.notify(note, { n: 4 });
+    peer.toConnection.end();
+    expect((await peer.rest()).map(({ params }) => (params as { n: number }).n)).toEqual([1, 3, 1, 3, 4]);
+    expect(peer.logged).toHaveLength(2);
+  });
+
   test('[ACP-5] a request is rejected', async () => {
     const peer = rawPeer(() => {}, limit);
     await expect(peer.connection.request(ask, big)).rejects.toMatchObject({
