@@ -104,7 +104,7 @@ async function open(
 ): Promise<void> {
   const config: GenerateContentConfig = {
     abortSignal: signal,
-    systemInstruction: request.systemInstruction,
+    ...(request.systemInstruction !== '' && { systemInstruction: request.systemInstruction }),
     ...(request.tools.length > 0 && { tools: [{ functionDeclarations: [...request.tools] }] }),
     ...(thinks(model) && { thinkingConfig: { includeThoughts: true } }),
     automaticFunctionCalling: { disable: true },

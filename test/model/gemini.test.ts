@@ -96,6 +96,11 @@ describe('the request', () => {
     expect(body.tools).toEqual([{ functionDeclarations: [tool] }]);
   });
 
+  test('[MD-1] leaves out an empty system instruction and an empty list of tools', async () => {
+    const { body } = await sent({ systemInstruction: '', tools: [] });
+    expect(Object.keys(body).sort()).toEqual(['contents', 'generationConfig']);
+  });
+
   test('[MD-1] asks no model for thoughts that cannot think', async () => {
     const { body } = await sent({}, 'gemini-2.0-flash');
     expect(body.generationConfig?.thinkingConfig).toBeUndefined();
