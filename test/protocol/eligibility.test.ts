@@ -57,6 +57,10 @@ const TAILS: Readonly<Record<string, readonly [readonly Entry[], readonly string
   'one valid, one not': [[modelSays(question, asks('call_2'))], ['lost', 'lost']],
   'another tool after it': [[modelSays(question, readFile)], ['lost', 'lost']],
   'another tool before it': [[modelSays(readFile, question)], ['lost', 'lost']],
+  'another tool with the arguments of a question': [
+    [modelSays(question, call('call_2', 'poll', { questions: [COLOUR] }))],
+    ['lost', 'lost'],
+  ],
   'another tool alone': [[modelSays(readFile)], ['lost']],
   'half of the batch persisted': [
     [modelSays(question, asks('call_2', COLOUR)), toolAnswers('call_1', { output: 'Red' })],
