@@ -88,7 +88,7 @@ async function openIn(file: TranscriptFile, result: RecordedLoad['result']): Pro
   return { open: restorableAskUserQuestionCallIds(last ?? undefined), waiting: new Set() };
 }
 
-test('the recordings hold loads of every kind', () => {
+test('[ACP-3, ACP-10, ACP-11] the recordings hold loads of every kind', () => {
   const bulk = LOADS.filter(({ result }) => result._meta?.['qwen.session.loadReplay']).length;
   const loadUpdates = LOADS.filter(({ request }) => request.method !== 'session/load').length;
   expect({ bulk, loadUpdates, streamed: LOADS.length - bulk - loadUpdates }).toEqual({
