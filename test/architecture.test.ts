@@ -1,0 +1,163 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import { expect, test } from 'vitest';
+
+const ROOT = join(import.meta.dirname, '..');
+
+interface Import {
+  /** A path from `src/`, or a package. */
+  readonly to: string;
+  readonly typeOnly: boolean;
+  /** Loaded when first used, not when the file is. */
+  readonly dynamic: boolean;
+}
+
+interface SourceFile {
+  /** From `src/`, such as `session/turn.ts`. */
+  readonly path: string;
+  /** Without comments. */
+  readonly code: string;
+  readonly imports: readonly Import[];
+}
+
+const IMPORT = /^(?:import|export)\b(\s+type\b)?[^;'"]*?\bfrom\s+'([^']+)'|^import\s+'([^']+)'|\bimport\('([^']+)'\)/gm;
+
+function importsOf(path: string, code: string): Import[] {
+  return [...code.matchAll(IMPORT)].map(([, type, from, bare, dynamic]) => {
+    const specifier = from ?? bare ?? dynamic ?? '';
+    const to = specifier.startsWith('.') ? normalize(join(dirname(path), specifier)) : specifier;
+    return { to, typeOnly: type !== undefined, dynamic: dynamic !== undefined };
+  });
+}
+
+const withoutComments = (text: string): string => text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/^\s*\/\/.*$/gm, '');
+
+const FILES: readonly SourceFile[] = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
+  .filter((path) => path.endsWith('.ts') && !path.endsWith('.d.ts'))
+  .map((path) => {
+    const code = withoutComments(readFileSync(join(ROOT, 'src', path), 'utf8'));
+    return { path, code, imports: importsOf(path, code) };
+  });
+
+/** Which files import what they must not, as `from -> to`. */
+function offences(from: (path: string) => boolean, isWrong: (found: Import, path: string) => boolean): string[] {
+  return FILES.filter(({ path }) => from(path)).flatMap(({ path, imports }) =>
+    imports.filter((found) => isWrong(found, path)).map(({ to }) => `${path} -> ${to}`),
+  );
+}
+
+const inFolder =
+  (...folders: string[]) =>
+  (path: string) =>
+    folders.some((folder) => path.startsWith(`${folder}/`));
+const named =
+  (...paths: string[]) =>
+  (path: string) =>
+    paths.includes(path);
+const isPackage = ({ to }: Import, ...names: string[]) =>
+  names.some((name) => to === name || to.startsWith(`${name}/`));
+
+const WIRE_HALF = [
+  'ndjson',
+  'lines',
+  'envelope',
+  'outbox',
+  'connection',
+  'serving',
+  'rpc',
+  'methods',
+  'params',
+  'errors',
+];
+const isWireHalf = named(...WIRE_HALF.map((name) => `acp/${name}.ts`));
+
+/** Decisions: the same for the same values, and at once. */
+const PURE = [
+  ...['chain', 'dangling', 'eligibility', 'history', 'interruption', 'model-turn', 'notices', 'page', 'pairing'],
+  ...['question', 'question-tool', 'records', 'replay', 'replay-events', 'texts', 'transcript', 'turn-result'],
+].map((name) => `session/${name}.ts`);
+const PURE_WIRE = ['content', 'errors', 'frames', 'methods', 'modes', 'permission', 'rpc', 'tool-cards', 'updates'];
+const isPure = (path: string) =>
+  named(...PURE, ...PURE_WIRE.map((name) => `acp/${name}.ts`))(path) || inFolder('meta')(path);
+
+test('the rules speak of files that exist', () => {
+  expect(FILES.length).toBeGreaterThan(50);
+  expect(FILES.flatMap(({ imports }) => imports).length).toBeGreaterThan(200);
+  const paths = FILES.map(({ path }) => path);
+  expect(
+    [...PURE, ...[...WIRE_HALF, ...PURE_WIRE].map((name) => `acp/${name}.ts`)].filter((path) => !paths.includes(path)),
+  ).toEqual([]);
+});
+
+test('a session knows neither the wire, nor models, nor the daemon, and of packages types only', () => {
+  const wrong = (found: Import) =>
+    inFolder('acp', 'meta', 'daemon', 'cli', 'model', 'tools')(found.to) ||
+    isPackage(found, 'vscode-jsonrpc') ||
+    (/^[@a-z]/.test(found.to) && isPackage(found, '@agentclientprotocol/sdk', '@google/genai') && !found.typeOnly);
+  expect(offences(inFolder('session'), wrong)).toEqual([]);
+});
+
+test('a model or tool knows of sessions the ports and the faults', () => {
+  const wrong = ({ to }: Import) =>
+    inFolder('acp', 'meta', 'daemon', 'cli')(to) ||
+    (inFolder('session')(to) && !named('session/ports.ts', 'session/faults.ts')(to));
+  expect(offences(inFolder('model', 'tools'), wrong)).toEqual([]);
+});
+
+test('the wire half knows no session, and vscode-jsonrpc is known where frames become calls only', () => {
+  const wrong = ({ to }: Import) =>
+    inFolder('session', 'model', 'tools', 'cli', 'daemon')(to) ||
+    (inFolder('acp')(to) && !isWireHalf(to) && !to.startsWith('acp/generated/'));
+  expect(offences(isWireHalf, wrong)).toEqual([]);
+  const allowed = named('acp/ndjson.ts', 'acp/connection.ts', 'acp/errors.ts');
+  expect(
+    offences(
+      (path) => !allowed(path),
+      (found) => isPackage(found, 'vscode-jsonrpc'),
+    ),
+  ).toEqual([]);
+});
+
+test('a daemon and a child meet on the wire only', () => {
+  const childHalf = (to: string) => inFolder('acp')(to) && !isWireHalf(to);
+  expect(offences(inFolder('daemon'), ({ to }) => inFolder('session', 'model', 'tools')(to) || childHalf(to))).toEqual(
+    [],
+  );
+  expect(offences(inFolder('acp', 'session', 'model', 'tools'), ({ to }) => inFolder('daemon')(to))).toEqual([]);
+});
+
+test('_meta keys are literal in one file, methods of the reference in another', () => {
+  const literal = (pattern: RegExp, home: string) =>
+    FILES.filter(({ path, code }) => path !== home && pattern.test(code)).map(({ path }) => path);
+  expect(offences(inFolder('meta'), ({ to }) => !inFolder('meta')(to))).toEqual([]);
+  expect(literal(/['"`]qwen\./, 'meta/keys.ts')).toEqual([]);
+  expect(literal(/['"`]_?(qwen|craft)\//, 'acp/methods.ts')).toEqual([]);
+});
+
+test('decisions are pure: nothing of Node, nothing awaited', () => {
+  expect(offences(isPure, ({ to }) => to.startsWith('node:'))).toEqual([]);
+  expect(
+    FILES.filter(({ path, code }) => isPure(path) && /\b(await|async|setTimeout|Date\.now)\b/.test(code)).map(
+      ({ path }) => path,
+    ),
+  ).toEqual([]);
+});
+
+test('there are no barrel files', () => {
+  const barrels = FILES.filter(({ path, code }) => /(^|\/)index\.ts$/.test(path) || /^export \*/m.test(code));
+  expect(barrels.map(({ path }) => path)).toEqual([]);
+});
+
+test('what starts the child imports no provider, no SDK, no zod and no full yargs', () => {
+  const reached = new Set<string>();
+  const visit = (path: string) => {
+    if (reached.has(path)) return;
+    reached.add(path);
+    const file = FILES.find((one) => one.path === path);
+    for (const { to, typeOnly, dynamic } of file?.imports ?? []) if (!typeOnly && !dynamic) visit(to);
+  };
+  visit('cli.ts');
+  expect(reached.size).toBeGreaterThan(30);
+  const heavy = ['@agentclientprotocol/sdk', '@google/genai', 'zod', 'yargs', 'model/gemini.ts', 'cli/full.ts'];
+  expect(heavy.filter((name) => reached.has(name))).toEqual([]);
+});
