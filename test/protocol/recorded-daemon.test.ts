@@ -54,6 +54,11 @@ test('[ACP-12, RS-9] under the recorded daemon: a prompt that was queued runs af
   ]);
 });
 
+test('[BT-13] a daemon that could show forms is asked as recorded all the same', async () => {
+  const { recorded, ours } = await play('h2-crash-load-vote.tap', undefined, { elicitation: { form: {} } });
+  expect(timeless(ours)).toEqual(timeless(recorded));
+});
+
 test('[ACP-12, LS-2, LS-6] under the recorded daemon: suppressed without a client, a prompt goes on', async () => {
   const { recorded, ours } = await play('i10-smuggle.tap');
   expect(timeless(ours)).toEqual(timeless(recorded));

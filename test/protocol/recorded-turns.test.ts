@@ -131,7 +131,7 @@ const TURNS: readonly Row[] = [
 const asIs = <T>(value: T): T => value;
 
 for (const row of TURNS) {
-  test(`[RS-0, TR-1, ${row.ids}] ${row.recording}: the exchange and what it leaves on disk`, async () => {
+  test(`[RS-0, TR-1, BT-13, ${row.ids}] ${row.recording}: the exchange and what it leaves on disk`, async () => {
     const { recorded, ours, home, sessionId } = await play(row.recording, row.placed);
     const { frames = asIs, records = asIs } = row;
     expect(ours).toEqual(frames([...recorded]));

@@ -34,9 +34,9 @@ export function recordedTranscript(name: string): Json[] {
  * Sends the recorded client's or daemon's frames to the real child, each after the answers and questions that came before
  * it in the recording, and answers questions as recorded. A recorded `initialize` kills the child before it and starts the
  * next; the last one ends by its input's end. `placed` names the transcript that is there at the start; without one the
- * session is new, under the recorded id.
+ * session is new, under the recorded id. `capabilities` are what the client has beside those that were recorded.
  */
-export async function play(name: string, placed?: string): Promise<Played> {
+export async function play(name: string, placed?: string, capabilities: object = {}): Promise<Played> {
   const exchange = recordedFrames(name) as (RecordedFrame & { readonly note?: string })[];
   const daemon = exchange.some(({ dir }) => dir === 'daemon->child');
   const sessionId = sessionIdOf(exchange);
@@ -53,7 +53,8 @@ export async function play(name: string, placed?: string): Promise<Played> {
       await peer?.kill();
       sent.clear();
       asked.clear();
-      peers.push(await Peer.start({ home, restore, script, initialize: frame.params }));
+      const clientCapabilities = { ...frame.params.clientCapabilities, ...capabilities };
+      peers.push(await Peer.start({ home, restore, script, initialize: { ...frame.params, clientCapabilities } }));
     } else if (frame === undefined || peer === undefined) continue;
     else if (isOut(dir)) {
       if (frame.method === undefined) answer(asked.get(frame.id), frame);
