@@ -254,3 +254,20 @@ export interface DrainQueueParams extends SessionRef {
 }
 /** Asks the daemon for what the person typed during the turn. Its result is read by hand: it differs between daemons. */
 export const drainMidTurnQueue = request<DrainQueueParams, unknown>('craft/drainMidTurnQueue', objectWith('sessionId'));
+
+export interface ActiveWorkReport extends JsonObject {
+  /** Of each live session; checked by hand. */
+  readonly sessions?: unknown;
+}
+/** Says what keeps the child's sessions busy. */
+export const activeWork = notification<ActiveWorkReport>('qwen/notify/channel/active-work', objectWith());
+
+export interface PromptSuggestion extends SessionRef {
+  readonly suggestion?: unknown;
+  readonly promptId?: string;
+}
+/** Offers what the person might say next. */
+export const promptSuggestion = notification<PromptSuggestion>(
+  'qwen/notify/session/prompt-suggestion',
+  objectWith('sessionId'),
+);

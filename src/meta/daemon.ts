@@ -4,8 +4,10 @@ import { isRecord, own } from './meta.ts';
 
 /** What the daemon puts on its calls to the child, and takes off the child's answers. */
 
-export function daemonInitializeMeta(heartbeatIntervalMs: number): Meta {
+/** `capability` is what the child's environment says, too. */
+export function daemonInitializeMeta(heartbeatIntervalMs: number, capability?: string): Meta {
   return {
+    ...(capability !== undefined && { [key.PRIVATE_PARENT_CAPABILITY]: capability }),
     [key.ACTIVE_WORK_HEARTBEAT]: {
       v: 1,
       intervalMs: heartbeatIntervalMs,
