@@ -9,9 +9,15 @@ export interface Settings {
   readonly model?: Sourced;
 }
 
-export interface Sourced {
-  readonly value: string;
+export interface Sourced<T = string> {
+  readonly value: T;
   readonly file: string;
+}
+
+/** How a daemon's questions are voted on. */
+export interface PolicySettings {
+  readonly permissionStrategy?: Sourced;
+  readonly consensusQuorum?: Sourced<number>;
 }
 
 export interface SettingsPlaces {
@@ -27,19 +33,31 @@ export interface SettingsPlaces {
  * guessing a provider around a broken file could send a conversation to the wrong one.
  */
 export function readSettings(places: SettingsPlaces): Settings {
-  const files = [
-    join(places.cwd, '.qwen', 'settings.json'),
-    join(places.env['QWEN_HOME'] || join(places.home, '.qwen'), 'settings.json'),
-  ];
-  const documents = files.map((file) => ({ file, root: readDocument(file) }));
+  const documents = readDocuments(places);
   const authType = firstText(documents, ['security', 'auth', 'selectedType']);
   const model = firstText(documents, ['model', 'name']);
   return { ...(authType && { authType }), ...(model && { model }) };
 }
 
+/** Reads `policy` from the same files, by the same rules. */
+export function readPolicySettings(places: SettingsPlaces): PolicySettings {
+  const documents = readDocuments(places);
+  const permissionStrategy = firstText(documents, ['policy', 'permissionStrategy']);
+  const consensusQuorum = first(documents, ['policy', 'consensusQuorum'], isCount, 'a whole number from 1');
+  return { ...(permissionStrategy && { permissionStrategy }), ...(consensusQuorum && { consensusQuorum }) };
+}
+
 interface Document {
   readonly file: string;
   readonly root: unknown;
+}
+
+function readDocuments(places: SettingsPlaces): Document[] {
+  const files = [
+    join(places.cwd, '.qwen', 'settings.json'),
+    join(places.env['QWEN_HOME'] || join(places.home, '.qwen'), 'settings.json'),
+  ];
+  return files.map((file) => ({ file, root: readDocument(file) }));
 }
 
 function readDocument(file: string): unknown {
@@ -60,13 +78,25 @@ function readDocument(file: string): unknown {
   throw new SessionFault('invalid_params', `The settings file ${file} must hold a JSON object.`);
 }
 
+const isText = (value: unknown): value is string => typeof value === 'string';
+const isCount = (value: unknown): value is number => Number.isInteger(value) && Number(value) >= 1;
+
 function firstText(documents: readonly Document[], path: readonly string[]): Sourced | undefined {
+  return first(documents, path, isText, 'a string');
+}
+
+function first<T>(
+  documents: readonly Document[],
+  path: readonly string[],
+  is: (value: unknown) => value is T,
+  kind: string,
+): Sourced<T> | undefined {
   for (const { file, root } of documents) {
     let value: unknown = root;
     for (const key of path) value = isRecord(value) ? value[key] : undefined;
     if (value === undefined || value === null || value === '') continue;
-    if (typeof value === 'string') return { value, file };
-    throw new SessionFault('invalid_params', `In the settings file ${file}, ${path.join('.')} must be a string.`);
+    if (is(value)) return { value, file };
+    throw new SessionFault('invalid_params', `In the settings file ${file}, ${path.join('.')} must be ${kind}.`);
   }
   return undefined;
 }

@@ -1,10 +1,18 @@
 import yargs from 'yargs';
 import { type ChildOptions, childOptions, OPTIONS, PARSER_CONFIGURATION, unknownNames, valueFault } from './options.ts';
+import {
+  joinRepeats,
+  SERVE_OPTIONS,
+  type ServeArguments,
+  serveArguments,
+  serveFault,
+  unknownServeNames,
+} from './serve-options.ts';
 
 /** What a command line asks for. Texts end without a newline. */
 export type CommandLine =
   | { readonly kind: 'child'; readonly options: ChildOptions }
-  | { readonly kind: 'serve' }
+  | { readonly kind: 'serve'; readonly options: ServeArguments }
   /** Help or the version, for stdout; `note` is a line for stderr before it. */
   | { readonly kind: 'text'; readonly text: string; readonly note?: string }
   | { readonly kind: 'fault'; readonly text: string };
@@ -15,7 +23,7 @@ export async function parseCommandLine(argv: readonly string[], version: string)
   if (parsed.error !== undefined) return { kind: 'fault', text: parsed.output || parsed.error };
   if (parsed.output !== '') return { kind: 'text', text: parsed.output };
   const values = parsed.argv;
-  if (values['_']?.[0] === 'serve') return { kind: 'serve' };
+  if (values['_']?.[0] === 'serve') return { kind: 'serve', options: serveArguments(values) };
   if (values['acp'] === true) return { kind: 'child', options: childOptions(values) };
   const help = (await runYargs(['--help'], version)).output;
   if (values['restore-ask-user-question'] === true) {
@@ -39,12 +47,15 @@ async function runYargs(argv: readonly string[], version: string): Promise<Parse
     .locale('en')
     .parserConfiguration(PARSER_CONFIGURATION)
     .usage('$0 --acp [options]\n$0 serve [options]\n\nA coding agent whose questions survive a restart.')
-    .command('serve', 'Run the HTTP daemon over the agent')
+    .command('serve', 'Run the HTTP daemon over the agent', (serve) => serve.options(SERVE_OPTIONS))
     .options(OPTIONS)
     .check((values) => {
       // Strict mode lets through what comes after a `--`, and some names that every object has.
-      const strays = [...values._.slice(values._[0] === 'serve' ? 1 : 0), ...unknownNames(values).filter(isStray)];
-      const fault = strays.length > 0 ? `Unknown argument: ${strays.join(', ')}` : valueFault(values);
+      const serving = values._[0] === 'serve';
+      const unknown = serving ? unknownServeNames(values) : unknownNames(values);
+      const strays = [...values._.slice(serving ? 1 : 0), ...unknown.filter(isStray)];
+      const wrong = valueFault(values) ?? (serving ? serveFault(values) : undefined);
+      const fault = strays.length > 0 ? `Unknown argument: ${strays.join(', ')}` : wrong;
       if (fault !== undefined) throw new Error(fault);
       return true;
     })
@@ -56,7 +67,7 @@ async function runYargs(argv: readonly string[], version: string): Promise<Parse
     .exitProcess(false);
   try {
     const values = await program.parseAsync(
-      [...argv],
+      argv[0] === 'serve' ? joinRepeats(argv) : [...argv],
       {},
       (failure: Error | undefined | null, _argv: unknown, text) => {
         output = text;

@@ -1,5 +1,5 @@
 import type { Options as YargsOptions } from 'yargs';
-import yargsParser from 'yargs-parser';
+import yargsParser, { type Options as YargsParserOptions } from 'yargs-parser';
 import { LOG_LEVELS, type LogLevel } from '../log.ts';
 import { AUTH_TYPES, type AuthType } from '../session/ports.ts';
 
@@ -60,21 +60,16 @@ type Argv = Readonly<Record<string, unknown>>;
  * else (no `--acp`, help, anything unknown or wrong), which full yargs then judges and words.
  */
 export function parseChildArguments(argv: readonly string[]): ChildOptions | undefined {
-  const parsed = yargsParser.detailed([...argv], PARSER_OPTIONS);
+  const parsed = yargsParser.detailed([...argv], CHILD_TABLE.parserOptions(PARSER_CONFIGURATION));
   if (parsed.error !== null) return undefined;
   const values: Argv = parsed.argv;
   if (values['acp'] !== true || parsed.argv._.length > 0) return undefined;
-  if (unknownNames(values).length > 0) return undefined;
-  if (CHOICES.some(([name, choices]) => values[name] !== undefined && !choices.includes(values[name] as string))) {
-    return undefined;
-  }
+  if (CHILD_TABLE.unknownNames(values).length > 0 || CHILD_TABLE.hasWrongChoice(values)) return undefined;
   return valueFault(values) === undefined ? childOptions(values) : undefined;
 }
 
 /** The names on a parsed command line that are none of the table's. */
-export function unknownNames(argv: Argv): string[] {
-  return Object.keys(argv).filter((name) => name !== '_' && !KNOWN.has(name));
-}
+export const unknownNames = (argv: Argv): string[] => CHILD_TABLE.unknownNames(argv);
 
 /** What neither parser can express about the values; undefined when all is well. */
 export function valueFault(argv: Argv): string | undefined {
@@ -108,26 +103,42 @@ export function childOptions(argv: Argv): ChildOptions {
   };
 }
 
-const TABLE: Readonly<Record<string, YargsOptions>> = OPTIONS;
-const NAMES = Object.keys(TABLE);
-const namesOfType = (type: string) => NAMES.filter((name) => TABLE[name]?.type === type);
-const CHOICES = NAMES.flatMap((name): [string, readonly string[]][] => {
-  const choices = TABLE[name]?.choices;
-  return choices === undefined ? [] : [[name, choices.map(String)]];
-});
-const KNOWN = new Set(
-  NAMES.flatMap((name) => [name, ...(TABLE[name]?.alias ? [String(TABLE[name].alias)] : [])]).flatMap((name) => [
-    name,
-    name.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase()),
-  ]),
-);
-const PARSER_OPTIONS = {
-  // As yargs does, for the camel-case spellings.
-  key: Object.fromEntries(NAMES.map((name) => [name, true])),
-  boolean: namesOfType('boolean'),
-  string: namesOfType('string'),
-  number: namesOfType('number'),
-  alias: Object.fromEntries(NAMES.flatMap((name) => (TABLE[name]?.alias ? [[name, [String(TABLE[name].alias)]]] : []))),
-  narg: Object.fromEntries(NAMES.filter((name) => TABLE[name]?.requiresArg).map((name) => [name, 1])),
-  configuration: PARSER_CONFIGURATION,
-};
+/** What the short paths need to know of a table of options. */
+export interface OptionTable {
+  unknownNames(argv: Argv): string[];
+  hasWrongChoice(argv: Argv): boolean;
+  /** The table in yargs-parser's form. */
+  parserOptions(configuration: typeof PARSER_CONFIGURATION): YargsParserOptions;
+}
+
+export function optionTable(table: Readonly<Record<string, YargsOptions>>): OptionTable {
+  const names = Object.keys(table);
+  const ofType = (type: string) => names.filter((name) => table[name]?.type === type);
+  const aliases = names.flatMap((name) => (table[name]?.alias ? [[name, String(table[name].alias)] as const] : []));
+  const known = new Set(
+    [...names, ...aliases.map(([, alias]) => alias)].flatMap((name) => [
+      name,
+      name.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase()),
+    ]),
+  );
+  return {
+    unknownNames: (argv) => Object.keys(argv).filter((name) => name !== '_' && !known.has(name)),
+    hasWrongChoice: (argv) =>
+      names.some((name) => {
+        const choices = table[name]?.choices?.map(String);
+        return choices !== undefined && argv[name] !== undefined && !choices.includes(argv[name] as string);
+      }),
+    parserOptions: (configuration) => ({
+      // As yargs does, for the camel-case spellings.
+      key: Object.fromEntries(names.map((name) => [name, true])),
+      boolean: ofType('boolean'),
+      string: ofType('string'),
+      number: ofType('number'),
+      alias: Object.fromEntries(aliases.map(([name, alias]) => [name, [alias]])),
+      narg: Object.fromEntries(names.filter((name) => table[name]?.requiresArg).map((name) => [name, 1])),
+      configuration,
+    }),
+  };
+}
+
+const CHILD_TABLE = optionTable(OPTIONS);

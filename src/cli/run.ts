@@ -10,10 +10,11 @@ export async function runCommandLine(argv: readonly string[], version: string): 
   switch (asked.kind) {
     case 'child':
       return asked.options;
-    case 'serve':
-      process.stderr.write('qwen-acp serve is not part of this version yet; it comes with a later one.\n');
-      process.exitCode = 1;
+    case 'serve': {
+      const { runServe } = await import('./serve.ts');
+      await runServe(asked.options, version);
       return undefined;
+    }
     case 'text':
       if (asked.note !== undefined) process.stderr.write(`${asked.note}\n`);
       process.stdout.write(`${asked.text}\n`);
