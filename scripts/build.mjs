@@ -13,23 +13,26 @@ import { generateValidators } from './validators.mjs';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const DIST = join(ROOT, 'dist');
-const ENTRY = join(DIST, 'cli.js');
-const MAIN = join(DIST, 'main.js');
 
-/** Writes what changed, each file whole: a process that was started from dist/ may be loading its chunks. */
-export async function buildDist() {
+/**
+ * Writes what changed, each file whole: a process that was started from dist/ may be loading its chunks. With `failpoints`
+ * the processes can be stopped at the moments that src/failpoint.ts names; what is shipped cannot.
+ */
+export async function buildDist({ dist = DIST, failpoints = false } = {}) {
   await generateValidators();
+  const [entry, main] = [join(dist, 'cli.js'), join(dist, 'main.js')];
   const files = new Map();
-  const outputs = new Map([[join(ROOT, 'src/cli.ts'), MAIN]]);
+  const outputs = new Map([[join(ROOT, 'src/cli.ts'), main]]);
+  const define = { FAILPOINTS: String(failpoints) };
   // Grows while it is walked: a chunk may name further ones.
-  for (const [source, outfile] of outputs) files.set(outfile, await bundle(source, outfile, { outputs }));
-  const cache = join(DIST, `main-${hashOf(files.get(MAIN))}.cache`);
-  const define = { CODE_CACHE: JSON.stringify(basename(cache)) };
-  files.set(join(DIST, 'package.json'), Buffer.from('{"type":"commonjs"}\n'));
+  for (const [source, outfile] of outputs) files.set(outfile, await bundle(source, outfile, { dist, outputs, define }));
+  const cache = join(dist, `main-${hashOf(files.get(main))}.cache`);
+  define.CODE_CACHE = JSON.stringify(basename(cache));
+  files.set(join(dist, 'package.json'), Buffer.from('{"type":"commonjs"}\n'));
   // The entry last, so that it never names a file that is not there yet.
-  files.set(ENTRY, await bundle(join(ROOT, 'src/start.ts'), ENTRY, { define }));
+  files.set(entry, await bundle(join(ROOT, 'src/start.ts'), entry, { dist, define }));
   for (const [path, contents] of files) {
-    if (path === ENTRY) await makeCodeCache(cache);
+    if (path === entry) await makeCodeCache(main, cache);
     await replace(path, contents);
   }
   return new Set([...files.keys(), cache]);
@@ -38,10 +41,10 @@ export async function buildDist() {
 const hashOf = (contents) => createHash('sha256').update(contents).digest('hex').slice(0, 16);
 
 /** Has a process start as the child does, and keep what V8 compiled for that. */
-async function makeCodeCache(cache) {
+async function makeCodeCache(main, cache) {
   if (existsSync(cache)) return;
   const temporary = `${cache}.${process.pid}`;
-  const agent = spawn(process.execPath, [join(ROOT, 'scripts/code-cache.cjs'), MAIN, temporary], {
+  const agent = spawn(process.execPath, [join(ROOT, 'scripts/code-cache.cjs'), main, temporary], {
     stdio: ['pipe', 'ignore', 'inherit'],
   });
   agent.stdin.end(
@@ -62,7 +65,7 @@ export const setup = async () => {
   await buildDist();
 };
 
-async function bundle(source, outfile, { outputs = new Map(), define = {} }) {
+async function bundle(source, outfile, { dist, outputs = new Map(), define }) {
   const { outputFiles } = await build({
     absWorkingDir: ROOT,
     entryPoints: [source],
@@ -81,19 +84,19 @@ async function bundle(source, outfile, { outputs = new Map(), define = {} }) {
     keepNames: true,
     legalComments: 'none',
     logLevel: 'warning',
-    plugins: [dynamicImports(outfile, outputs), lazyBuiltins],
+    plugins: [dynamicImports(dist, outfile, outputs), lazyBuiltins],
   });
   return outputFiles[0].contents;
 }
 
 /** What of ours is imported dynamically becomes an output of its own, named after its module. */
-const dynamicImports = (outfile, outputs) => ({
+const dynamicImports = (dist, outfile, outputs) => ({
   name: 'dynamic-imports',
   setup(build) {
     build.onResolve({ filter: /^\..*\.ts$/ }, ({ kind, path, resolveDir }) => {
       if (kind !== 'dynamic-import') return undefined;
       const source = resolve(resolveDir, path);
-      const output = join(DIST, 'chunks', `${basename(source, '.ts')}.js`);
+      const output = join(dist, 'chunks', `${basename(source, '.ts')}.js`);
       outputs.set(source, output);
       return { path: `./${relative(dirname(outfile), output)}`, external: true };
     });
@@ -119,7 +122,7 @@ async function replace(path, contents) {
   await mkdir(dirname(path), { recursive: true });
   const temporary = `${path}.${process.pid}`;
   await writeFile(temporary, contents);
-  if (path === ENTRY) await chmod(temporary, 0o755);
+  if (basename(path) === 'cli.js') await chmod(temporary, 0o755);
   await rename(temporary, path);
 }
 

@@ -77,7 +77,9 @@ const PURE = [
   ...['question', 'question-tool', 'records', 'replay', 'replay-events', 'texts', 'transcript', 'turn-result'],
 ].map((name) => `session/${name}.ts`);
 const PURE_WIRE = ['content', 'errors', 'frames', 'methods', 'modes', 'permission', 'rpc', 'tool-cards', 'updates'];
+const PURE_DAEMON = ['mediator', 'replies', 'votes'];
 const isPure = (path: string) =>
+  named(...PURE_DAEMON.map((name) => `daemon/${name}.ts`))(path) ||
   named(...PURE, ...PURE_WIRE.map((name) => `acp/${name}.ts`))(path) || inFolder('meta')(path);
 
 test('the rules speak of files that exist', () => {

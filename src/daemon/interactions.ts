@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { RequestPermissionRequest } from '@agentclientprotocol/sdk';
+import { failpoint } from '../failpoint.ts';
 import type { Log } from '../log.ts';
 import type { Journal, JournalKey } from './journal.ts';
 import { journalKey } from './journal.ts';
@@ -125,6 +126,7 @@ export class Interactions {
     if (!waiting) throw this.#notPending(sessionId, requestId);
     const checked = checkVote(waiting.pending.request, requestId, vote);
     if (!checked.ok) throw checked.error;
+    failpoint('vote_received');
     // Another vote may be about to decide; whether it does, only the disk knows.
     while (waiting.committing !== undefined) await waiting.committing;
     const verdict = mediate(this.#ballot(waiting), checked.vote, caller);
@@ -209,7 +211,9 @@ export class Interactions {
       signal?.addEventListener('abort', withdraw, { once: true });
       this.#add(waiting);
       this.#startTimer(waiting);
+      failpoint('question_created');
       this.#options.publish(requestEvent(pending));
+      failpoint('request_event_sent');
     });
   }
 
@@ -223,6 +227,7 @@ export class Interactions {
   async #commit(waiting: Waiting, vote: Vote, caller: Caller): Promise<void> {
     try {
       await (waiting.key && this.#journal.record(waiting.key, vote));
+      failpoint('journal_written');
       waiting.committing = undefined;
     } catch (cause) {
       waiting.committing = undefined;

@@ -1,4 +1,5 @@
 import type { Part } from '@google/genai';
+import { failpoint } from '../failpoint.ts';
 import type { Log } from '../log.ts';
 import type { StopKind } from './batch.ts';
 import type { Chat } from './chat.ts';
@@ -226,7 +227,9 @@ export class Session {
         request.kind === 'restore' && restorable !== undefined
           ? await this.#askAgain(host, restorable)
           : await this.#begin(host, request);
-      return await turn.end(outcome, stopKindOf(signal));
+      const end = await turn.end(outcome, stopKindOf(signal));
+      failpoint('turn_ended');
+      return end;
     } catch (error) {
       await turn
         .failed(error)

@@ -1,6 +1,7 @@
 import type { Part } from '@google/genai';
 import { type BatchEnd, type CallResult, cancelled, fateOfUnattended, runBatch, type StopKind } from './batch.ts';
 import type { Chat } from './chat.ts';
+import { failpoint } from '../failpoint.ts';
 import type { DanglingCall } from './dangling.ts';
 import { ProviderFault } from './faults.ts';
 import { ModelTurn } from './model-turn.ts';
@@ -145,6 +146,7 @@ async function recordResults(host: TurnHost, results: readonly CallResult[]): Pr
   const responses = results.map((result) => resultRecord(chat, result));
   try {
     await chat.append([...telemetry, ...responses], { durable: true });
+    failpoint('response_persisted');
   } catch (error) {
     // What is not on disk was not decided: no card may wait on, or say that it was.
     for (const { call } of results) await host.emit(closedCard(call, texts.RESULT_NOT_SAVED));
@@ -227,6 +229,7 @@ async function askModel(host: TurnHost): Promise<ModelAnswer | 'stopped'> {
   try {
     const contents = await chat.contentsForModel(host.takeNotices());
     signal.throwIfAborted();
+    failpoint('model_called');
     const request = { contents, systemInstruction: systemInstruction(chat.cwd), tools: TOOLS, signal };
     for await (const event of model.stream(request)) {
       if (event.kind === 'usage') heard.usage = event.usage;
