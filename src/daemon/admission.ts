@@ -43,7 +43,5 @@ export interface RestoreRequest {
 
 /** Two loads share one call to the child only when that call would be the same. */
 export function joins(running: RestoreRequest, next: RestoreRequest): boolean {
-  return (
-    running.action === next.action && running.hasClient === next.hasClient && running.pageSize === next.pageSize
-  );
+  return running.action === next.action && running.hasClient === next.hasClient && running.pageSize === next.pageSize;
 }

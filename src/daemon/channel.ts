@@ -104,7 +104,9 @@ export class Channel {
       clearInterval(this.#pings);
       handlers.gone(this, reason);
     };
-    connection.signal.addEventListener('abort', () => gone((connection.signal.reason as Error).message), { once: true });
+    connection.signal.addEventListener('abort', () => gone((connection.signal.reason as Error).message), {
+      once: true,
+    });
     // A child that closes its output but lives on must not stay behind.
     void connection.closed.then(() => host.end(() => {}));
     void host.exited.then((how) => log.info(`the agent process ended (${how})`));
@@ -127,7 +129,11 @@ export class Channel {
     const ping = async () => {
       const nonce = randomUUID();
       try {
-        const answer = await this.connection.request(methods.channelPing, { v: 1, nonce }, { deadlineMs: PING_TIMEOUT_MS });
+        const answer = await this.connection.request(
+          methods.channelPing,
+          { v: 1, nonce },
+          { deadlineMs: PING_TIMEOUT_MS },
+        );
         if (answer.nonce !== nonce) throw new Error('the child answered a ping with another nonce');
         missed = 0;
       } catch (error) {
@@ -195,7 +201,9 @@ function serve(connection: Connection, handlers: ChannelHandlers): void {
   connection.onNotification(methods.sessionUpdate, (params) => handlers.update(params));
   connection.onNotification(methods.activeWork, (params) => handlers.activeWork(params));
   connection.onNotification(methods.promptSuggestion, (params) => handlers.suggestion(params));
-  connection.onRequest(methods.requestPermission, (params, signal, after) => handlers.permission(params, signal, after));
+  connection.onRequest(methods.requestPermission, (params, signal, after) =>
+    handlers.permission(params, signal, after),
+  );
   connection.onRequest(methods.drainMidTurnQueue, ({ sessionId }) => ({
     messages: [],
     items: [],

@@ -78,10 +78,7 @@ export class ChildHost {
     const deadline = new AbortController();
     const timer = setTimeout(() => deadline.abort(), milliseconds);
     try {
-      return await Promise.race([
-        this.exited.then(() => true),
-        once(deadline.signal, 'abort').then(() => false),
-      ]);
+      return await Promise.race([this.exited.then(() => true), once(deadline.signal, 'abort').then(() => false)]);
     } finally {
       clearTimeout(timer);
     }

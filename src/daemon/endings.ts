@@ -1,0 +1,134 @@
+import * as methods from '../acp/methods.ts';
+import type { Log } from '../log.ts';
+import type { Channel, ChannelSlot } from './channel.ts';
+import { isMethodNotFound, toDaemonError } from './child-faults.ts';
+import type { SessionEntry } from './entry.ts';
+import type { Inbound } from './inbound.ts';
+import type { Interactions } from './interactions.ts';
+import type { Journal } from './journal.ts';
+import type { Registry } from './registry.ts';
+import type { Turns } from './turns.ts';
+
+export interface EndingsDeps {
+  readonly registry: Registry;
+  readonly slot: ChannelSlot;
+  readonly interactions: Interactions;
+  readonly journal: Journal;
+  readonly turns: Turns;
+  readonly inbound: Inbound;
+  readonly log: Log;
+}
+
+const CLOSE_DEADLINE_MS = 10_000;
+/** How long the child may take to stop a session's work, in milliseconds; our child needs none of it. */
+const DRAIN_TIMEOUT_MS = 2_000;
+/** How long a shutdown waits for votes on their way to the disk and replies on their way to the child. */
+const LAST_WORDS_MS = 1_000;
+
+/** How sessions end: closed by a client or for want of one, with their child, or with the daemon. */
+export class Endings {
+  readonly #deps: EndingsDeps;
+  #shutdown: Promise<void> | undefined;
+
+  constructor(deps: EndingsDeps) {
+    this.#deps = deps;
+  }
+
+  get shuttingDown(): boolean {
+    return this.#shutdown !== undefined;
+  }
+
+  /** Throws `DaemonError` when the child does not end the session; then it lives on. */
+  async close(entry: SessionEntry, reason: string, closedBy?: string): Promise<void> {
+    const { registry, turns } = this.#deps;
+    const { sessionId } = entry;
+    entry.closing = true;
+    try {
+      await this.#closeInChild(entry, closedBy === undefined && reason !== 'client_close');
+    } catch (error) {
+      entry.closing = false;
+      throw toDaemonError(error, sessionId);
+    }
+    registry.remove(entry);
+    turns.abandon(entry, 'the session was closed before the prompt completed', 'session_closed');
+    entry.publish('session_closed', { sessionId, reason, ...(closedBy !== undefined && { closedBy }) });
+    entry.events.end();
+  }
+
+  /** Ends a session that nobody is attached to, once nothing runs in it. */
+  closeIfUnused(entry: SessionEntry): void {
+    if (entry.clients.size > 0 || !entry.isIdle || entry.closing || this.shuttingDown) return;
+    this.close(entry, 'last_client_detached').catch((error: unknown) =>
+      this.#deps.log.warn(`session ${entry.sessionId}: could not be closed`, error),
+    );
+  }
+
+  /** What the dead child's sessions waited for will never come. */
+  childGone(channel: Channel, reason: string): void {
+    const { registry, slot, interactions, turns, log } = this.#deps;
+    slot.forget(channel);
+    if (this.shuttingDown) return;
+    const entries = registry.of(channel);
+    if (entries.length > 0) log.warn(`the agent process is gone with ${entries.length} session(s): ${reason}`);
+    for (const entry of entries) {
+      const { sessionId } = entry;
+      registry.remove(entry);
+      entry.settled = interactions.withdrawSession(sessionId);
+      turns.abandon(entry, `the agent process ended before the prompt completed (session ${sessionId})`);
+      entry.publish('session_died', { sessionId, reason: 'agent_channel_closed' });
+      entry.events.end();
+    }
+  }
+
+  shutdown(): Promise<void> {
+    this.#shutdown ??= this.#shutDown();
+    return this.#shutdown;
+  }
+
+  async #shutDown(): Promise<void> {
+    const { registry, slot, interactions, inbound, journal, turns } = this.#deps;
+    const entries = [...registry.live()];
+    const resolved = Promise.all(
+      entries.map(({ sessionId }) => interactions.resolveSession(sessionId, 'session_closed')),
+    );
+    await within(LAST_WORDS_MS, resolved);
+    for (const entry of entries) {
+      const { sessionId } = entry;
+      turns.abandon(entry, 'the daemon shut down before the prompt completed', 'daemon_shutdown');
+      entry.publish('session_died', { sessionId, reason: 'daemon_shutdown' });
+      entry.events.end();
+    }
+    await within(LAST_WORDS_MS, inbound.replied());
+    await slot.close();
+    await within(LAST_WORDS_MS, journal.close());
+  }
+
+  async #closeInChild(entry: SessionEntry, onlyIfUnheld: boolean): Promise<void> {
+    const { sessionId, channel } = entry;
+    const { connection } = channel;
+    // The child is told before it gets the replies that follow from it, so that it knows why nobody answered.
+    const closed = connection.request(
+      methods.controlCloseSession,
+      { sessionId, drainTimeoutMs: DRAIN_TIMEOUT_MS, ...(onlyIfUnheld && { onlyIfUnheld }) },
+      { deadlineMs: CLOSE_DEADLINE_MS },
+    );
+    const resolved = this.#deps.interactions.resolveSession(sessionId, 'session_closed');
+    try {
+      await closed;
+    } catch (error) {
+      if (!isMethodNotFound(error)) throw error;
+      await connection.notify(methods.cancel, { sessionId });
+    } finally {
+      await resolved;
+    }
+  }
+}
+
+async function within(milliseconds: number, work: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const expired = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, milliseconds);
+  });
+  await Promise.race([work, expired]);
+  clearTimeout(timer);
+}

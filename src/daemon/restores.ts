@@ -1,0 +1,338 @@
+import type * as acp from '@agentclientprotocol/sdk';
+import { ERROR_CODE, RequestError } from '../acp/errors.ts';
+import * as methods from '../acp/methods.ts';
+import type { Log } from '../log.ts';
+import { loadRequestMeta, readLoadReplay, takeRestoreHint } from '../meta/daemon.ts';
+import { LOAD_REPLAY } from '../meta/keys.ts';
+import { joins, type RestoreRequest, restoreRefusal, suppressesRestore } from './admission.ts';
+import type { Channel, ChannelSlot } from './channel.ts';
+import { isMethodNotFound, sessionNotFound, toDaemonError } from './child-faults.ts';
+import { SessionEntry, type SessionState, type Turn } from './entry.ts';
+import type { Interactions } from './interactions.ts';
+import { DaemonError, type DaemonEvent } from './ports.ts';
+import type { Registry } from './registry.ts';
+import { before, lastRecords, type Replay, replayEvents } from './replay.ts';
+import type { Turns } from './turns.ts';
+
+export interface RestoresOptions {
+  readonly switchedOn: boolean;
+  readonly cwd: string;
+}
+
+export interface RestoresDeps {
+  readonly registry: Registry;
+  readonly slot: ChannelSlot;
+  readonly interactions: Interactions;
+  readonly turns: Turns;
+  readonly log: Log;
+}
+
+/** One call for a session: what is asked for and by whom. */
+interface Asked extends RestoreRequest {
+  readonly clientId: string | undefined;
+  readonly branch: boolean;
+}
+
+/** A session that is live now, and what there is to show of it. */
+interface Restored {
+  readonly entry: SessionEntry;
+  readonly replay: Replay | undefined;
+  readonly liveJournal: readonly DaemonEvent[];
+  readonly lastEventId: number;
+  /** It was live before. */
+  readonly attached: boolean;
+  /** Under which the caller is attached. */
+  readonly clientId: string;
+}
+
+interface Running {
+  readonly asked: Asked;
+  readonly done: Promise<Restored>;
+}
+
+type Json = Record<string, unknown>;
+
+/** How long the child may take for a load, and another load for one that is under way, in milliseconds. */
+export const RESTORE_DEADLINE_MS = 60_000;
+const WAIT_FOR_OTHER_MS = 10_000;
+
+/**
+ * Loads and resumes: brings a session back, or attaches to it where it is live, and asks an open question again where
+ * somebody is there to answer it. One call a session is under way at a time.
+ */
+export class Restores {
+  readonly #options: RestoresOptions;
+  readonly #deps: RestoresDeps;
+  readonly #running = new Map<string, Running>();
+
+  constructor(options: RestoresOptions, deps: RestoresDeps) {
+    this.#options = options;
+    this.#deps = deps;
+  }
+
+  /** Throws `DaemonError` 404 for an unknown session, 409 while a different call for it takes too long. */
+  async run(
+    action: 'load' | 'resume',
+    sessionId: string,
+    caller: { readonly clientId: string | undefined; readonly pageSize: number | undefined },
+  ): Promise<Json> {
+    const { clientId, pageSize } = caller;
+    const asked: Asked = { action, hasClient: clientId !== undefined, pageSize, clientId, branch: false };
+    for (;;) {
+      const running = this.#running.get(sessionId);
+      if (running === undefined) return answer(await this.#start(sessionId, asked), action);
+      if (joins(running.asked, asked)) {
+        const restored = await running.done;
+        const own = restored.entry.clients.attach(clientId);
+        return answer({ ...restored, attached: true, clientId: own }, action);
+      }
+      await this.#waitFor(sessionId, running, asked);
+    }
+  }
+
+  /** Loads the session that a branch has made: nothing is asked again in it. */
+  async fork(sessionId: string): Promise<{ readonly entry: SessionEntry; readonly response: Json }> {
+    const asked: Asked = { action: 'load', hasClient: true, pageSize: undefined, clientId: undefined, branch: true };
+    const restored = await this.#start(sessionId, asked);
+    return { entry: restored.entry, response: answer(restored, 'load') };
+  }
+
+  #start(sessionId: string, asked: Asked): Promise<Restored> {
+    const entry = this.#deps.registry.find(sessionId);
+    const done = (entry ? this.#attach(entry, asked) : this.#bringBack(sessionId, asked)).finally(() =>
+      this.#running.delete(sessionId),
+    );
+    // Whoever waits without joining does not care how it went.
+    done.catch(() => {});
+    this.#running.set(sessionId, { asked, done });
+    return done;
+  }
+
+  async #bringBack(sessionId: string, asked: Asked): Promise<Restored> {
+    const { registry, slot } = this.#deps;
+    let entry: SessionEntry | undefined;
+    try {
+      const channel = await slot.get();
+      entry = new SessionEntry(sessionId, this.#options.cwd, channel);
+      entry.holdUpdates();
+      registry.start(entry);
+      const response = await this.#call(channel, sessionId, asked);
+      return this.#brought(entry, asked, response);
+    } catch (error) {
+      if (entry) registry.remove(entry);
+      throw toDaemonError(error, sessionId);
+    }
+  }
+
+  /** Without an await: whether the session is idle is decided for the moment of the response. */
+  #brought(entry: SessionEntry, asked: Asked, response: acp.LoadSessionResponse): Restored {
+    const { hint, state, replay } = taken(response);
+    const { sessionId, events } = entry;
+    entry.adoptState(state);
+    const updates = replay?.updates ?? [];
+    const firstId = events.reserve(updates.length);
+    const journalFrom = events.lastEventId + 1;
+    for (const update of entry.takeHeldUpdates()) entry.update(update);
+    this.#deps.registry.started(entry);
+    const clientId = entry.clients.attach(asked.clientId);
+    this.#askAgain(entry, asked, hint, clientId);
+    return {
+      entry,
+      replay: { compactedReplay: replayEvents(sessionId, updates, Date.now(), firstId), ...replay?.page },
+      liveJournal: events.since(journalFrom),
+      lastEventId: events.lastEventId,
+      attached: false,
+      clientId,
+    };
+  }
+
+  async #attach(entry: SessionEntry, asked: Asked): Promise<Restored> {
+    const { registry } = this.#deps;
+    const { sessionId } = entry;
+    try {
+      const shown = await this.#show(entry, asked);
+      // It may have ended meanwhile.
+      if (registry.get(sessionId) !== entry) throw sessionNotFound(sessionId);
+      const clientId = entry.clients.attach(asked.clientId);
+      if (shown.hint !== undefined) this.#askAgain(entry, asked, shown.hint, clientId);
+      return { ...shown, entry, lastEventId: entry.events.lastEventId, attached: true, clientId };
+    } catch (error) {
+      throw toDaemonError(error, sessionId);
+    }
+  }
+
+  #show(entry: SessionEntry, asked: Asked): Promise<Shown> {
+    const turn = entry.activeTurn;
+    if (turn) return showRunning(entry, turn, asked);
+    // A resume shows nothing, so without a client there is nothing to ask the child for.
+    if (asked.action === 'resume' && (asked.clientId === undefined || !this.#options.switchedOn)) {
+      return Promise.resolve({ replay: undefined, liveJournal: [], hint: undefined });
+    }
+    return this.#showIdle(entry, asked);
+  }
+
+  /** A session where nothing runs is loaded again, as its child may know a question that can be asked by now. */
+  async #showIdle(entry: SessionEntry, asked: Asked): Promise<Shown> {
+    entry.holdUpdates();
+    let response: acp.LoadSessionResponse | undefined;
+    try {
+      response = await this.#call(entry.channel, entry.sessionId, asked);
+    } catch (error) {
+      // A session in which nothing was said yet is not on disk.
+      if (!(error instanceof RequestError && error.code === ERROR_CODE.resourceNotFound)) throw error;
+    } finally {
+      if (response === undefined) release(entry);
+    }
+    if (response === undefined) return { replay: { compactedReplay: [] }, liveJournal: [], hint: undefined };
+    const { hint, state, replay } = taken(response);
+    entry.adoptState(state);
+    // A child that streams its replay all the same repeats what subscribers have.
+    const streamed = replay === undefined && asked.action === 'load' ? entry.takeHeldUpdates() : [];
+    release(entry);
+    const updates = replay?.updates ?? streamed.map(({ update }) => update);
+    const compactedReplay = replayEvents(entry.sessionId, updates, Date.now());
+    return { replay: { compactedReplay, ...replay?.page }, liveJournal: [], hint };
+  }
+
+  async #call(channel: Channel, sessionId: string, asked: Asked): Promise<acp.LoadSessionResponse> {
+    const { switchedOn, cwd } = this.#options;
+    const { action, clientId, branch, pageSize } = asked;
+    const meta = loadRequestMeta({
+      bulk: action === 'load' && !branch,
+      suppressRestore: suppressesRestore({ switchedOn, clientId, branch }),
+      ...(pageSize !== undefined && action === 'load' && { pageSize }),
+    });
+    const params = { sessionId, cwd, mcpServers: [], ...(meta && { _meta: meta }) };
+    const method = action === 'load' ? methods.loadSession : methods.resumeSession;
+    return await channel.connection.request(method, params, { deadlineMs: RESTORE_DEADLINE_MS });
+  }
+
+  /** A restore prompt is best effort: the load has succeeded whatever becomes of it. */
+  #askAgain(entry: SessionEntry, asked: Asked, hint: boolean, originatorClientId: string): void {
+    const { interactions, turns, log } = this.#deps;
+    const { switchedOn } = this.#options;
+    const { clientId, branch } = asked;
+    const refusal = restoreRefusal({
+      switchedOn,
+      clientId,
+      branch,
+      hint,
+      promptActive: entry.activeTurn !== undefined,
+      pendingPromptCount: entry.queue.waiting.length,
+      goalTurnActive: Boolean(entry.holds),
+    });
+    const { sessionId } = entry;
+    if (refusal === 'nothing_open' && entry.isIdle) entry.settled = interactions.forgetAnswers(sessionId);
+    if (refusal !== undefined) {
+      log.debug(`session ${sessionId}: nothing is asked again (${refusal})`);
+      return;
+    }
+    try {
+      turns.admit(entry, { kind: 'restore', prompt: [], meta: {}, originatorClientId });
+    } catch (error) {
+      log.warn(`session ${sessionId}: its question could not be asked again`, error);
+    }
+  }
+
+  /** Waits for another call of the same session. Throws `DaemonError` 409 when that takes too long. */
+  async #waitFor(sessionId: string, running: Running, asked: Asked): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<'late'>((resolve) => {
+      timer = setTimeout(() => resolve('late'), WAIT_FOR_OTHER_MS);
+    });
+    const ended = running.done.then(
+      () => 'ended' as const,
+      () => 'ended' as const,
+    );
+    const outcome = await Promise.race([ended, late]);
+    clearTimeout(timer);
+    if (outcome === 'ended') return;
+    throw new DaemonError(409, `Session ${sessionId} is being brought back by another request`, {
+      code: 'restore_in_progress',
+      details: { sessionId, activeAction: running.asked.action, requestedAction: asked.action },
+      retryAfter: 5,
+    });
+  }
+}
+
+/** What a load of a live session has to show; `hint` undefined where the child was not asked. */
+interface Shown {
+  readonly replay: Replay | undefined;
+  readonly liveJournal: readonly DaemonEvent[];
+  readonly hint: boolean | undefined;
+}
+
+/** While a turn runs: what was before it from disk, and the turn by its own events. */
+async function showRunning(entry: SessionEntry, turn: Turn, asked: Asked): Promise<Shown> {
+  if (asked.action === 'resume') return { replay: undefined, liveJournal: [], hint: undefined };
+  const { sessionId, cwd, channel } = entry;
+  let updates: readonly unknown[] = [];
+  try {
+    const saved = await channel.connection.request(
+      methods.loadUpdates,
+      { sessionId, cwd },
+      { deadlineMs: RESTORE_DEADLINE_MS },
+    );
+    updates = before(saved.updates, turn.startedAt);
+  } catch (error) {
+    if (!isMethodNotFound(error)) throw error;
+  }
+  const page = asked.pageSize === undefined ? { updates } : lastRecords(updates, asked.pageSize);
+  const { updates: shown, ...rest } = page;
+  return {
+    replay: { compactedReplay: replayEvents(sessionId, shown, Date.now()), ...rest },
+    liveJournal: entry.events.since(turn.firstEventId),
+    hint: undefined,
+  };
+}
+
+/** Publishes what came during a load. */
+function release(entry: SessionEntry): void {
+  for (const update of entry.takeHeldUpdates()) entry.update(update);
+}
+
+/** A response taken apart: the hint and the replay are not for clients. */
+function taken({ _meta, ...settings }: acp.LoadSessionResponse): {
+  readonly hint: boolean;
+  readonly state: SessionState;
+  readonly replay:
+    | { readonly updates: readonly unknown[]; readonly page: Pick<Replay, 'hasMore' | 'anchorRecordId'> }
+    | undefined;
+} {
+  const { restorable, rest } = takeRestoreHint(_meta);
+  const replay = readLoadReplay(_meta);
+  const { [LOAD_REPLAY]: _replay, ...visible } = rest ?? {};
+  const { hasMore, anchorRecordId } = replay?.envelope ?? {};
+  return {
+    hint: restorable,
+    state: { ...settings, ...(Object.keys(visible).length > 0 && { _meta: visible }) },
+    replay: replay && {
+      updates: replay.updates,
+      page: {
+        ...(typeof hasMore === 'boolean' && { hasMore }),
+        ...(typeof anchorRecordId === 'string' && { anchorRecordId }),
+      },
+    },
+  };
+}
+
+function answer(restored: Restored, action: 'load' | 'resume'): Json {
+  const { entry, replay, liveJournal, lastEventId, attached, clientId } = restored;
+  const { hasRunningBackgroundTasks } = entry;
+  const { compactedReplay = [], hasMore, anchorRecordId } = replay ?? {};
+  return {
+    sessionId: entry.sessionId,
+    workspaceCwd: entry.cwd,
+    attached,
+    clientId,
+    createdAt: entry.createdAt,
+    state: entry.state,
+    ...(hasRunningBackgroundTasks !== undefined && { hasRunningBackgroundTasks }),
+    hasActivePrompt: !entry.queue.isIdle,
+    ...(action === 'load' && { compactedReplay, liveJournal }),
+    lastEventId,
+    eventEpoch: entry.events.epoch,
+    ...(action === 'load' && hasMore === true && { historyHasMore: true }),
+    ...(action === 'load' && hasMore === true && anchorRecordId && { historyAnchorRecordId: anchorRecordId }),
+  };
+}
