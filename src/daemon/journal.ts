@@ -65,7 +65,7 @@ export class Journal {
     return this.#inOrder(key, async () => {
       const folder = await this.#open();
       const temporary = join(this.#dir, `${randomUUID()}.tmp`);
-      const file = await open(temporary, 'wx', 0o600);
+      const file = await this.#openNew(temporary);
       try {
         await file.writeFile(`${JSON.stringify({ v: 1, ...key, at: new Date(this.#now()).toISOString(), vote })}\n`);
         await file.datasync();
@@ -108,6 +108,10 @@ export class Journal {
     await Promise.all(this.#tails.values());
     await this.#nextSync?.catch(() => {});
     await this.#running;
+    await this.#closeFolder();
+  }
+
+  async #closeFolder(): Promise<void> {
     const folder = this.#folder;
     this.#folder = undefined;
     await (await folder?.catch(() => undefined))?.close();
@@ -134,6 +138,16 @@ export class Journal {
       await done;
     } finally {
       if (this.#tails.get(name) === tail) this.#tails.delete(name);
+    }
+  }
+
+  async #openNew(path: string): Promise<FileHandle> {
+    try {
+      return await open(path, 'wx', 0o600);
+    } catch (error) {
+      // Somebody removed the folder: the next vote makes it anew.
+      if (isMissing(error)) await this.#closeFolder();
+      throw error;
     }
   }
 
