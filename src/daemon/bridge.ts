@@ -136,6 +136,8 @@ export class DaemonBridge implements Bridge {
       await connection.notify(methods.cancel, { sessionId });
     } finally {
       await resolved;
+      // Before the answer: a crash after it must not bring back what the person gave up.
+      await this.#interactions.forgetAnswers(sessionId);
     }
   }
 

@@ -1,6 +1,7 @@
 import type * as acp from '@agentclientprotocol/sdk';
 import type * as methods from '../acp/methods.ts';
 import type { AfterResponse } from '../acp/serving.ts';
+import { failpoint } from '../failpoint.ts';
 import { isRecord } from '../meta/meta.ts';
 import type { Channel, ChannelHandlers } from './channel.ts';
 import type { Interactions } from './interactions.ts';
@@ -32,6 +33,7 @@ export class Inbound implements ChannelHandlers {
     const entry = this.#registry.known(params.sessionId);
     const turn = entry?.activeTurn;
     this.#track(signal, afterResponse);
+    afterResponse(() => failpoint('reply_sent'));
     return await this.#interactions.open(params, {
       promptId: turn?.promptId,
       originatorClientId: turn?.originatorClientId,
