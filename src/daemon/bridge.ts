@@ -18,7 +18,7 @@ import { Journal, journalDir } from './journal.ts';
 import type { AdmittedPrompt, Attached, Bridge, Caller, ServeOptions, Subscription, Vote } from './ports.ts';
 import { DaemonError } from './ports.ts';
 import { Registry } from './registry.ts';
-import { requestEvent } from './replies.ts';
+import { type InteractionEvent, requestEvent } from './replies.ts';
 import { Restores } from './restores.ts';
 import { savedStatus, sessionStatus, snapshotEvent } from './status.ts';
 import { Turns } from './turns.ts';
@@ -52,8 +52,8 @@ export class DaemonBridge implements Bridge {
   readonly #restores: Restores;
   readonly #creations: Creations;
   readonly #endings: Endings;
-  /** Which session a waiting request belongs to, for votes that do not say. */
-  readonly #sessionOf = new Map<string, string>();
+  /** Where each waiting request was asked: the session may have died and been brought back since. */
+  readonly #askedIn = new Map<string, SessionEntry>();
 
   constructor(options: ServeOptions, deps: BridgeDeps) {
     const { log } = deps;
@@ -195,7 +195,7 @@ export class DaemonBridge implements Bridge {
   }
 
   async vote(sessionId: string | undefined, requestId: string, vote: Vote, caller: Caller): Promise<void> {
-    const named = sessionId ?? this.#sessionOf.get(requestId);
+    const named = sessionId ?? this.#askedIn.get(requestId)?.sessionId;
     if (named !== undefined) this.#entryFor(named, caller);
     await this.#interactions.vote(sessionId, requestId, vote, caller);
   }
@@ -250,15 +250,19 @@ export class DaemonBridge implements Bridge {
         maxPending: MAX_PENDING_INTERACTIONS,
         maxPendingPerSession: MAX_PENDING_PER_SESSION,
         log: this.#deps.log,
-        publish: (event) => {
-          const requestId = String(event.data['requestId']);
-          if (event.type === 'permission_request') this.#sessionOf.set(requestId, event.sessionId);
-          if (event.type === 'permission_resolved') this.#sessionOf.delete(requestId);
-          this.#registry.known(event.sessionId)?.publish(event.type, event.data, event);
-        },
+        publish: (event) => this.#publish(event),
       },
       this.#journal,
     );
+  }
+
+  #publish(event: InteractionEvent): void {
+    const { type, sessionId, data } = event;
+    const requestId = String(data['requestId']);
+    const entry = this.#askedIn.get(requestId) ?? this.#registry.known(sessionId);
+    if (type === 'permission_request' && entry) this.#askedIn.set(requestId, entry);
+    if (type === 'permission_resolved') this.#askedIn.delete(requestId);
+    entry?.publish(type, data, event);
   }
 
   #openChannel(inbound: Inbound): Promise<Channel> {

@@ -53,6 +53,7 @@ export class Endings {
     turns.abandon(entry, 'the session was closed before the prompt completed', 'session_closed');
     entry.publish('session_closed', { sessionId, reason, ...(closedBy !== undefined && { closedBy }) });
     entry.events.end();
+    await entry.settled;
   }
 
   /** Ends a session that nobody is attached to, once nothing runs in it. */
@@ -65,18 +66,14 @@ export class Endings {
 
   /** What the dead child's sessions waited for will never come. */
   childGone(channel: Channel, reason: string): void {
-    const { registry, slot, interactions, turns, log } = this.#deps;
+    const { registry, slot, log } = this.#deps;
     slot.forget(channel);
     if (this.shuttingDown) return;
     const entries = registry.of(channel);
     if (entries.length > 0) log.warn(`the agent process is gone with ${entries.length} session(s): ${reason}`);
     for (const entry of entries) {
-      const { sessionId } = entry;
       registry.remove(entry);
-      entry.settled = interactions.withdrawSession(sessionId);
-      turns.abandon(entry, `the agent process ended before the prompt completed (session ${sessionId})`);
-      entry.publish('session_died', { sessionId, reason: 'agent_channel_closed' });
-      entry.events.end();
+      void this.#died(entry);
     }
   }
 
@@ -100,7 +97,16 @@ export class Endings {
     }
     await within(LAST_WORDS_MS, inbound.replied());
     await slot.close();
-    await within(LAST_WORDS_MS, journal.close());
+    await within(LAST_WORDS_MS, Promise.all(entries.map(({ settled }) => settled)).then(() => journal.close()));
+  }
+
+  async #died(entry: SessionEntry): Promise<void> {
+    const { interactions, turns } = this.#deps;
+    const { sessionId } = entry;
+    await interactions.withdrawSession(sessionId);
+    turns.abandon(entry, `the agent process ended before the prompt completed (session ${sessionId})`);
+    entry.publish('session_died', { sessionId, reason: 'agent_channel_closed' });
+    entry.events.end();
   }
 
   async #closeInChild(entry: SessionEntry, onlyIfUnheld: boolean): Promise<void> {
