@@ -17,7 +17,7 @@ export class Ring {
   #head = 0;
   #bytes = 0;
   #nextId = 1;
-  #batch: { readonly from: number; readonly to: number; readonly bytes: Block } | undefined;
+  #batch: { readonly from: number; readonly until: number; readonly next: number; readonly bytes: Block } | undefined;
 
   constructor(limits: RingLimits) {
     this.#limits = limits;
@@ -57,7 +57,7 @@ export class Ring {
   read(from: number, maxBytes: number, until = this.lastId): { readonly bytes: Block; readonly next: number } {
     const known = this.#batch;
     // Whoever reads at the same pace gets the same bytes.
-    if (known?.from === from && known.to === until) return { bytes: known.bytes, next: known.to + 1 };
+    if (known?.from === from && known.until === until) return known;
     const parts: Block[] = [];
     let size = 0;
     let next = from;
@@ -69,8 +69,8 @@ export class Ring {
     }
     const [first] = parts;
     const bytes = parts.length === 1 && first ? first : Buffer.concat(parts, size);
-    this.#batch = { from, to: next - 1, bytes };
-    return { bytes, next };
+    this.#batch = { from, until, next, bytes };
+    return this.#batch;
   }
 
   #isOverfull(): boolean {
