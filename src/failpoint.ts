@@ -1,4 +1,4 @@
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** True in the bundle that the crash tests run, false in the one that is shipped, where nothing of this is left. */
@@ -15,20 +15,32 @@ export type Moment =
   | 'model_called'
   | 'turn_ended';
 
-const reached = new Map<Moment, number>();
+let counted = { wanted: '', times: 0 };
 
 /**
- * Stops the whole process at the n-th time of the moment that `QWEN_ACP_FAILPOINT` names (`moment:n`), saying so with a file
- * of its name in `QWEN_ACP_FAILPOINT_DIR`; removing the file lets it go on.
+ * Holds the whole process at the n-th time of the moment that the file `wanted` in `QWEN_ACP_FAILPOINTS` names
+ * (`moment:n`), once: `wanted` is gone then, and a file `held` is there until the process may go on.
  */
 export function failpoint(moment: Moment): void {
   if (typeof FAILPOINTS === 'undefined' || !FAILPOINTS) return;
-  const dir = process.env['QWEN_ACP_FAILPOINT_DIR'];
-  const times = (reached.get(moment) ?? 0) + 1;
-  reached.set(moment, times);
-  if (dir === undefined || process.env['QWEN_ACP_FAILPOINT'] !== `${moment}:${times}`) return;
-  const file = join(dir, moment);
-  writeFileSync(file, String(process.pid), { flag: 'wx' });
+  const dir = process.env['QWEN_ACP_FAILPOINTS'];
+  if (dir === undefined) return;
+  const [wantedFile, held] = [join(dir, 'wanted'), join(dir, 'held')];
+  const wanted = read(wantedFile);
+  if (wanted.split(':')[0] !== moment) return;
+  if (counted.wanted !== wanted) counted = { wanted, times: 0 };
+  counted.times += 1;
+  if (counted.times !== Number(wanted.split(':')[1])) return;
+  writeFileSync(held, String(process.pid));
+  rmSync(wantedFile, { force: true });
   const pause = new Int32Array(new SharedArrayBuffer(4));
-  while (existsSync(file)) Atomics.wait(pause, 0, 0, 5);
+  while (existsSync(held)) Atomics.wait(pause, 0, 0, 5);
+}
+
+function read(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return '';
+  }
 }
