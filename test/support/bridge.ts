@@ -28,6 +28,14 @@ export const TEXT = (text: string) => [{ type: 'text' as const, text }];
 export const ASK = TEXT('[[ask1]] hi');
 export const BLUE = { kind: 'selected', optionId: 'proceed_once', answers: { '0': 'Blue' } } as const;
 
+interface Extras {
+  /** The child's script. */
+  readonly script?: string;
+  /** What the scripted model plays. */
+  readonly model?: object;
+  readonly pingIntervalMs?: number;
+}
+
 /** A place for daemons that come one after the other: the same workspace, sessions and journal. */
 export class Place {
   readonly home = tempFolder();
@@ -36,8 +44,8 @@ export class Place {
   readonly stderr: string[] = [];
 
   /** A daemon's core with its child behind a tap, shut down when the test ends. */
-  bridge(options: Partial<ServeOptions> & { readonly script?: string; readonly model?: object } = {}): DaemonBridge {
-    const { script = TAP, model = RECORDED_SCRIPT, ...serve } = options;
+  bridge(options: Partial<ServeOptions> & Extras = {}): DaemonBridge {
+    const { script = TAP, model = RECORDED_SCRIPT, pingIntervalMs, ...serve } = options;
     const modelScript = join(this.home, 'script.json');
     writeFileSync(modelScript, JSON.stringify(model));
     vi.stubEnv('QWEN_HOME', this.home);
@@ -50,6 +58,7 @@ export class Place {
         version: '0.0.0',
         log: createLog('silent'),
         script,
+        ...(pingIntervalMs !== undefined && { pingIntervalMs }),
         onChildStderr: (line) => this.stderr.push(line),
       },
     );
