@@ -80,7 +80,8 @@ const PURE_WIRE = ['content', 'errors', 'frames', 'methods', 'modes', 'permissio
 const PURE_DAEMON = ['mediator', 'replies', 'votes'];
 const isPure = (path: string) =>
   named(...PURE_DAEMON.map((name) => `daemon/${name}.ts`))(path) ||
-  named(...PURE, ...PURE_WIRE.map((name) => `acp/${name}.ts`))(path) || inFolder('meta')(path);
+  named(...PURE, ...PURE_WIRE.map((name) => `acp/${name}.ts`))(path) ||
+  inFolder('meta')(path);
 
 test('the rules speak of files that exist', () => {
   expect(FILES.length).toBeGreaterThan(50);

@@ -96,15 +96,14 @@ export function joinRepeats(argv: readonly string[]): string[] {
   const origins: string[] = [];
   const rest: string[] = [];
   for (let index = 0; index < end; index += 1) {
-    const [, given] = /^--(?:allow-origin|allowOrigin)(?:=(.*))?$/s.exec(argv[index] as string) ?? [null];
-    const isOption = given !== null;
-    const next = argv[index + 1];
-    if (!isOption) rest.push(argv[index] as string);
-    else if (given !== undefined) origins.push(given);
-    else if (next !== undefined && index + 1 < end && !next.startsWith('-')) {
+    const token = argv[index] as string;
+    const option = /^--(?:allow-origin|allowOrigin)(?:=(.*))?$/s.exec(token);
+    const next = index + 1 < end ? argv[index + 1] : undefined;
+    if (option?.[1] !== undefined) origins.push(option[1]);
+    else if (option !== null && next !== undefined && !next.startsWith('-')) {
       origins.push(next);
       index += 1;
-    } else rest.push(argv[index] as string);
+    } else rest.push(token);
   }
   return [...rest, ...(origins.length > 0 ? [`--allow-origin=${origins.join(',')}`] : []), ...argv.slice(end)];
 }

@@ -9,7 +9,7 @@ import { DaemonError } from './ports.ts';
 import { callerOf, type HttpContext, lastEventIdOf, requestHead, requestIdOf, sessionIdOf } from './request.ts';
 import { ROUTES, type Route } from './routes.ts';
 import type { Bodies, BodyName } from './schemas.ts';
-import { admitRequest, isAllowedOrigin, isPreflight, isLoopbackName } from './security.ts';
+import { admitRequest, isAllowedOrigin, isLoopbackName, isPreflight, type RequestHead } from './security.ts';
 import { EventStreams } from './sse.ts';
 
 export type AppOptions = Pick<ServeOptions, 'hostname' | 'token' | 'requireAuth' | 'allowOrigins'>;
@@ -23,7 +23,7 @@ export function createApp(bridge: Bridge, options: AppOptions, log: Log, version
   app.use(async (c, next) => {
     const head = requestHead(c);
     admitRequest(head, options);
-    if (head.origin !== undefined && isAllowedOrigin(head.origin, options)) allowReading(c, head.origin);
+    for (const [name, value] of Object.entries(readingHeaders(head, options))) c.header(name, value);
     if (isPreflight(head)) return c.body(null, 204);
     await next();
     return undefined;
@@ -40,7 +40,8 @@ export function createApp(bridge: Bridge, options: AppOptions, log: Log, version
       ...(lastEventId !== undefined && { lastEventId }),
       snapshot,
     });
-    streams.start(subscription, outgoing, Object.fromEntries(c.res.headers));
+    // Not `c.res`: once it exists, Hono makes a response of its own of the one that is returned.
+    streams.start(subscription, outgoing, readingHeaders(requestHead(c), options));
     return RESPONSE_ALREADY_SENT;
   });
   app.get('/daemon/status', (c) => c.json(withHttp(bridge.daemonStatus(), options, streams.open)));
@@ -82,13 +83,18 @@ async function bodyOf<N extends BodyName>(c: HttpContext, name: N): Promise<Bodi
   return '_meta' in body ? { ...body, _meta: externalMeta(body._meta) } : body;
 }
 
-function allowReading(c: HttpContext, origin: string): void {
-  c.header('access-control-allow-origin', origin);
-  c.header('vary', 'Origin');
-  if (c.req.method !== 'OPTIONS') return;
-  c.header('access-control-allow-methods', 'GET, POST, DELETE');
-  c.header('access-control-allow-headers', 'Authorization, Content-Type, Last-Event-ID, X-Qwen-Client-Id');
-  c.header('access-control-max-age', '600');
+/** Headers that let a page of an allowed origin read the answer, or send the request it has in mind. */
+function readingHeaders(head: RequestHead, options: AppOptions): Record<string, string> {
+  if (head.origin === undefined || !isAllowedOrigin(head.origin, options)) return {};
+  return {
+    'access-control-allow-origin': head.origin,
+    vary: 'Origin',
+    ...(isPreflight(head) && {
+      'access-control-allow-methods': 'GET, POST, DELETE',
+      'access-control-allow-headers': 'Authorization, Content-Type, Last-Event-ID, X-Qwen-Client-Id',
+      'access-control-max-age': '600',
+    }),
+  };
 }
 
 /** What the bridge says of itself, and what only this half knows. */

@@ -5,6 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { getRequestListener } from '@hono/node-server';
 import type { Log, LogLevel } from '../log.ts';
 import { type App, createApp } from './app.ts';
+import { DaemonBridge } from './bridge.ts';
 import { createDaemonLog } from './log.ts';
 import type { Bridge, ServeOptions } from './ports.ts';
 
@@ -21,7 +22,7 @@ const LAST_ANSWERS_MS = 300;
 /** Listens, and resolves when a signal has ended everything. Rejects when it cannot listen. */
 export async function serve(options: ServeOptions, { version, logLevel }: ServeContext): Promise<void> {
   const log = createDaemonLog(logLevel);
-  const bridge = undefined as unknown as Bridge;
+  const bridge = new DaemonBridge(options, { log, version });
   const app = createApp(bridge, options, log, version);
   const server = createHttpServer(app, options.maxConnections);
   const stopping = stopOnSignals();
@@ -30,6 +31,7 @@ export async function serve(options: ServeOptions, { version, logLevel }: ServeC
   process.stdout.on('error', () => {});
   process.stdout.write(`qwen-acp serve listening on http://${host}:${port}\n`);
   process.on('unhandledRejection', (reason) => log.error('unhandled rejection', reason));
+  bridge.warmUp();
   await stopping;
   await Promise.race([stop(server, bridge, log), delay(STOP_MS)]);
   process.exit(0);
