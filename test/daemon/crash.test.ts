@@ -42,7 +42,7 @@ test.each([
 test('[BT-4] killed again and again on the way', async () => {
   const kills = [
     { moment: 'question_created:1', kill: 'daemon' },
-    { moment: 'vote_answered:1', kill: 'both' },
+    { moment: 'journal_written:1', kill: 'both' },
     { moment: 'reply_sent:1', kill: 'child' },
     { moment: 'response_persisted:1', kill: 'daemon' },
   ];
