@@ -6,7 +6,8 @@ import { acpChildExtraArgs } from '../cli/child-args.ts';
 import type { Log } from '../log.ts';
 import { externalMeta } from '../meta/daemon.ts';
 import { capabilities, daemonStatus, strategyOf } from './about.ts';
-import { Channel, ChannelSlot, childScript } from './channel.ts';
+import { Announcer } from './announcer.ts';
+import { Channel, type ChannelOptions, childScript } from './channel.ts';
 import { isMethodNotFound, toDaemonError } from './child-faults.ts';
 import { Creations } from './creations.ts';
 import { Endings } from './endings.ts';
@@ -18,8 +19,9 @@ import { Journal, journalDir } from './journal.ts';
 import type { AdmittedPrompt, Attached, Bridge, Caller, ServeOptions, Subscription, Vote } from './ports.ts';
 import { DaemonError } from './ports.ts';
 import { Registry } from './registry.ts';
-import { type InteractionEvent, requestEvent } from './replies.ts';
+import { requestEvent } from './replies.ts';
 import { Restores } from './restores.ts';
+import { ChannelSlot } from './slot.ts';
 import { savedStatus, sessionStatus, snapshotEvent } from './status.ts';
 import { Turns } from './turns.ts';
 
@@ -52,8 +54,7 @@ export class DaemonBridge implements Bridge {
   readonly #restores: Restores;
   readonly #creations: Creations;
   readonly #endings: Endings;
-  /** Where each waiting request was asked: the session may have died and been brought back since. */
-  readonly #askedIn = new Map<string, SessionEntry>();
+  readonly #announcer: Announcer;
 
   constructor(options: ServeOptions, deps: BridgeDeps) {
     const { log } = deps;
@@ -61,11 +62,23 @@ export class DaemonBridge implements Bridge {
     this.#deps = deps;
     this.#registry = new Registry(options.maxSessions);
     this.#journal = new Journal(journalDir(), log);
-    this.#interactions = this.#createInteractions();
+    this.#announcer = new Announcer(this.#registry);
+    this.#interactions = new Interactions(
+      {
+        strategy: strategyOf(options),
+        consensusQuorum: options.consensusQuorum,
+        timeoutMs: options.permissionResponseTimeoutMs,
+        maxPending: MAX_PENDING_INTERACTIONS,
+        maxPendingPerSession: MAX_PENDING_PER_SESSION,
+        log,
+        publish: (event) => this.#announcer.publish(event),
+      },
+      this.#journal,
+    );
     const inbound = new Inbound(this.#registry, this.#interactions, (channel, reason) =>
       this.#endings.childGone(channel, reason),
     );
-    this.#slot = new ChannelSlot(() => this.#openChannel(inbound));
+    this.#slot = new ChannelSlot((signal) => Channel.open(channelOptions(options, deps), inbound, log, signal));
     this.#turns = new Turns(this.#interactions, log, (entry) => this.#endings.closeIfUnused(entry));
     const shared = { registry: this.#registry, slot: this.#slot, interactions: this.#interactions, log };
     const turns = this.#turns;
@@ -195,7 +208,7 @@ export class DaemonBridge implements Bridge {
   }
 
   async vote(sessionId: string | undefined, requestId: string, vote: Vote, caller: Caller): Promise<void> {
-    const named = sessionId ?? this.#askedIn.get(requestId)?.sessionId;
+    const named = sessionId ?? this.#announcer.sessionOf(requestId);
     if (named !== undefined) this.#entryFor(named, caller);
     await this.#interactions.vote(sessionId, requestId, vote, caller);
   }
@@ -238,49 +251,6 @@ export class DaemonBridge implements Bridge {
 
   async shutdown(): Promise<void> {
     await this.#endings.shutdown();
-  }
-
-  #createInteractions(): Interactions {
-    const { permissionResponseTimeoutMs: timeoutMs, consensusQuorum } = this.#options;
-    return new Interactions(
-      {
-        strategy: strategyOf(this.#options),
-        consensusQuorum,
-        timeoutMs,
-        maxPending: MAX_PENDING_INTERACTIONS,
-        maxPendingPerSession: MAX_PENDING_PER_SESSION,
-        log: this.#deps.log,
-        publish: (event) => this.#publish(event),
-      },
-      this.#journal,
-    );
-  }
-
-  #publish(event: InteractionEvent): void {
-    const { type, sessionId, data } = event;
-    const requestId = String(data['requestId']);
-    const entry = this.#askedIn.get(requestId) ?? this.#registry.known(sessionId);
-    if (type === 'permission_request' && entry) this.#askedIn.set(requestId, entry);
-    if (type === 'permission_resolved') this.#askedIn.delete(requestId);
-    entry?.publish(type, data, event);
-  }
-
-  #openChannel(inbound: Inbound): Promise<Channel> {
-    const { restoreAskUserQuestion, experimentalLsp, childArgs, cwd, initializeTimeoutMs } = this.#options;
-    const { version, log, pingIntervalMs, onChildStderr, script = process.argv[1] ?? '' } = this.#deps;
-    return Channel.open(
-      {
-        script: childScript(process.env, script),
-        args: [...(acpChildExtraArgs({ experimentalLsp, restoreAskUserQuestion }) ?? []), ...childArgs],
-        cwd,
-        version,
-        initializeTimeoutMs,
-        onStderr: onChildStderr ?? ((line) => process.stderr.write(`${line}\n`)),
-        ...(pingIntervalMs !== undefined && { pingIntervalMs }),
-      },
-      inbound,
-      log,
-    );
   }
 
   async #ask<P, R>(
@@ -337,6 +307,20 @@ export class DaemonBridge implements Bridge {
       details: { boundWorkspace: cwd, requestedWorkspace: requested },
     });
   }
+}
+
+function channelOptions(options: ServeOptions, deps: BridgeDeps): ChannelOptions {
+  const { restoreAskUserQuestion, experimentalLsp, childArgs, cwd, initializeTimeoutMs } = options;
+  const { version, pingIntervalMs, onChildStderr, script = process.argv[1] ?? '' } = deps;
+  return {
+    script: childScript(process.env, script),
+    args: [...(acpChildExtraArgs({ experimentalLsp, restoreAskUserQuestion }) ?? []), ...childArgs],
+    cwd,
+    version,
+    initializeTimeoutMs,
+    onStderr: onChildStderr ?? ((line) => process.stderr.write(`${line}\n`)),
+    ...(pingIntervalMs !== undefined && { pingIntervalMs }),
+  };
 }
 
 /** One folder has many names. */

@@ -62,8 +62,17 @@ export class Channel {
   readonly #log: Log;
   #pings: NodeJS.Timeout | undefined;
 
-  /** Rejects when the child does not start, does not answer in time or is gone; nothing of it is left then. */
-  static async open(options: ChannelOptions, handlers: ChannelHandlers, log: Log): Promise<Channel> {
+  /**
+   * Rejects when the child does not start, does not answer in time or is gone, or `signal` aborts; nothing of it is left
+   * then.
+   */
+  static async open(
+    options: ChannelOptions,
+    handlers: ChannelHandlers,
+    log: Log,
+    signal: AbortSignal,
+  ): Promise<Channel> {
+    signal.throwIfAborted();
     const capability = randomBytes(32).toString('base64url');
     const host = new ChildHost({
       script: options.script,
@@ -78,6 +87,7 @@ export class Channel {
     try {
       const result = await connection.request(methods.initialize, initializeParams(options.version, capability), {
         deadlineMs: options.initializeTimeoutMs,
+        signal,
       });
       return new Channel(host, connection, result, options, handlers, log);
     } catch (error) {
@@ -146,54 +156,6 @@ export class Channel {
     };
     this.#pings = setInterval(() => void ping(), intervalMs);
     this.#pings.unref();
-  }
-}
-
-/** The workspace's child: started when something needs it, and again after it died. */
-export class ChannelSlot {
-  readonly #open: () => Promise<Channel>;
-  #current: Promise<Channel> | undefined;
-  #live: Channel | undefined;
-  #closed = false;
-
-  constructor(open: () => Promise<Channel>) {
-    this.#open = open;
-  }
-
-  get live(): Channel | undefined {
-    return this.#live;
-  }
-
-  get(): Promise<Channel> {
-    if (this.#closed) return Promise.reject(new HangUpError('local', 'the daemon is shutting down'));
-    this.#current ??= this.#start();
-    return this.#current;
-  }
-
-  /** The next call starts another one. */
-  forget(channel: Channel): void {
-    if (this.#live !== channel) return;
-    this.#live = undefined;
-    this.#current = undefined;
-  }
-
-  /** Ends the child, also one that is just starting; no other is started. */
-  async close(): Promise<void> {
-    this.#closed = true;
-    const channel = await this.#current?.catch(() => undefined);
-    await channel?.end();
-  }
-
-  async #start(): Promise<Channel> {
-    try {
-      const channel = await this.#open();
-      if (!channel.connection.signal.aborted) this.#live = channel;
-      else this.#current = undefined;
-      return channel;
-    } catch (error) {
-      this.#current = undefined;
-      throw error;
-    }
   }
 }
 

@@ -1,12 +1,13 @@
 import * as methods from '../acp/methods.ts';
 import type { Log } from '../log.ts';
 import { newSessionRequestMeta } from '../meta/daemon.ts';
-import type { Channel, ChannelSlot } from './channel.ts';
+import type { Channel } from './channel.ts';
 import { toDaemonError } from './child-faults.ts';
 import { SessionEntry } from './entry.ts';
 import { type Attached, type Caller, DaemonError } from './ports.ts';
 import type { Registry } from './registry.ts';
 import type { Restores } from './restores.ts';
+import type { ChannelSlot } from './slot.ts';
 
 export interface CreationsDeps {
   readonly registry: Registry;
@@ -36,8 +37,10 @@ export class Creations {
     request: { readonly sessionId?: string; readonly sessionScope?: 'thread' | 'shared' },
     { clientId }: Caller,
   ): Promise<Created> {
+    const isLive = (entry: SessionEntry) => this.#deps.registry.find(entry.sessionId) === entry;
     const live = request.sessionId === undefined ? undefined : this.#deps.registry.find(request.sessionId);
-    if (live) return attached(live, clientId);
+    await live?.closing;
+    if (live && isLive(live)) return attached(live, clientId);
     if (request.sessionId !== undefined || request.sessionScope === 'thread') {
       return fresh(await this.#create(request.sessionId), clientId);
     }
@@ -45,7 +48,8 @@ export class Creations {
       const current = this.#shared;
       if (current === undefined) return fresh(await this.#createShared(), clientId);
       const shared = await current.catch(() => undefined);
-      if (shared && this.#deps.registry.find(shared.sessionId) === shared) return attached(shared, clientId);
+      await shared?.closing;
+      if (shared && isLive(shared)) return attached(shared, clientId);
       if (this.#shared === current) this.#shared = undefined;
     }
   }

@@ -1,12 +1,13 @@
 import * as methods from '../acp/methods.ts';
 import type { Log } from '../log.ts';
-import type { Channel, ChannelSlot } from './channel.ts';
+import type { Channel } from './channel.ts';
 import { isMethodNotFound, toDaemonError } from './child-faults.ts';
 import type { SessionEntry } from './entry.ts';
 import type { Inbound } from './inbound.ts';
 import type { Interactions } from './interactions.ts';
 import type { Journal } from './journal.ts';
 import type { Registry } from './registry.ts';
+import type { ChannelSlot } from './slot.ts';
 import type { Turns } from './turns.ts';
 
 export interface EndingsDeps {
@@ -40,13 +41,21 @@ export class Endings {
 
   /** Throws `DaemonError` when the child does not end the session; then it lives on. */
   async close(entry: SessionEntry, reason: string, closedBy?: string): Promise<void> {
+    const closing = this.#close(entry, reason, closedBy);
+    entry.closing = closing
+      .catch(() => {})
+      .finally(() => {
+        entry.closing = undefined;
+      });
+    await closing;
+  }
+
+  async #close(entry: SessionEntry, reason: string, closedBy: string | undefined): Promise<void> {
     const { registry, turns } = this.#deps;
     const { sessionId } = entry;
-    entry.closing = true;
     try {
-      await this.#closeInChild(entry, closedBy === undefined && reason !== 'client_close');
+      await this.#closeInChild(entry, reason !== 'client_close');
     } catch (error) {
-      entry.closing = false;
       throw toDaemonError(error, sessionId);
     }
     registry.remove(entry);
@@ -97,7 +106,10 @@ export class Endings {
     }
     await within(LAST_WORDS_MS, inbound.replied());
     await slot.close();
-    await within(LAST_WORDS_MS, Promise.all(entries.map(({ settled }) => settled)).then(() => journal.close()));
+    await within(
+      LAST_WORDS_MS,
+      Promise.all(entries.map(({ settled }) => settled)).then(() => journal.close()),
+    );
   }
 
   async #died(entry: SessionEntry): Promise<void> {

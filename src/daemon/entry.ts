@@ -50,8 +50,8 @@ export class SessionEntry {
   hasTurnError = false;
   /** Resolves when what the last turn left behind is cleaned up. */
   settled: Promise<void> = Promise.resolve();
-  /** It is being ended, so nothing new is admitted. */
-  closing = false;
+  /** While it is being ended: settles when that is over, well or not. */
+  closing: Promise<void> | undefined;
   /** Updates that come during a load, whose replay has to stand before them. */
   #held: acp.SessionNotification[] | undefined;
 
@@ -76,7 +76,8 @@ export class SessionEntry {
 
   /** Of the turn that runs, so that subscribers can tell whose words these are. */
   update(params: acp.SessionNotification): void {
-    if (this.#held) this.#held.push(params);
+    // A turn's updates are no part of a replay, and belong before what the turn asks.
+    if (this.#held && !this.activeTurn) this.#held.push(params);
     else this.publish('session_update', params, this.activeTurn);
   }
 

@@ -1,5 +1,5 @@
-import { sessionNotFound } from './child-faults.ts';
 import type { Channel } from './channel.ts';
+import { sessionNotFound } from './child-faults.ts';
 import type { SessionEntry } from './entry.ts';
 import { DaemonError } from './ports.ts';
 

@@ -2,16 +2,17 @@ import type * as acp from '@agentclientprotocol/sdk';
 import { ERROR_CODE, RequestError } from '../acp/errors.ts';
 import * as methods from '../acp/methods.ts';
 import type { Log } from '../log.ts';
-import { loadRequestMeta, readLoadReplay, takeRestoreHint } from '../meta/daemon.ts';
-import { LOAD_REPLAY } from '../meta/keys.ts';
+import { loadRequestMeta } from '../meta/daemon.ts';
 import { joins, type RestoreRequest, restoreRefusal, suppressesRestore } from './admission.ts';
-import type { Channel, ChannelSlot } from './channel.ts';
+import type { Channel } from './channel.ts';
 import { isMethodNotFound, sessionNotFound, toDaemonError } from './child-faults.ts';
-import { SessionEntry, type SessionState, type Turn } from './entry.ts';
+import { SessionEntry, type Turn } from './entry.ts';
 import type { Interactions } from './interactions.ts';
+import { loadAnswer, type Restored, taken } from './load-answer.ts';
 import { DaemonError, type DaemonEvent } from './ports.ts';
 import type { Registry } from './registry.ts';
 import { before, lastRecords, type Replay, replayEvents } from './replay.ts';
+import type { ChannelSlot } from './slot.ts';
 import type { Turns } from './turns.ts';
 
 export interface RestoresOptions {
@@ -31,18 +32,6 @@ export interface RestoresDeps {
 interface Asked extends RestoreRequest {
   readonly clientId: string | undefined;
   readonly branch: boolean;
-}
-
-/** A session that is live now, and what there is to show of it. */
-interface Restored {
-  readonly entry: SessionEntry;
-  readonly replay: Replay | undefined;
-  readonly liveJournal: readonly DaemonEvent[];
-  readonly lastEventId: number;
-  /** It was live before. */
-  readonly attached: boolean;
-  /** Under which the caller is attached. */
-  readonly clientId: string;
 }
 
 interface Running {
@@ -80,11 +69,11 @@ export class Restores {
     const asked: Asked = { action, hasClient: clientId !== undefined, pageSize, clientId, branch: false };
     for (;;) {
       const running = this.#running.get(sessionId);
-      if (running === undefined) return answer(await this.#start(sessionId, asked), action);
+      if (running === undefined) return loadAnswer(await this.#start(sessionId, asked), action);
       if (joins(running.asked, asked)) {
         const restored = await running.done;
         const own = restored.entry.clients.attach(clientId);
-        return answer({ ...restored, attached: true, clientId: own }, action);
+        return loadAnswer({ ...restored, attached: true, clientId: own }, action);
       }
       await this.#waitFor(sessionId, running, asked);
     }
@@ -94,7 +83,7 @@ export class Restores {
   async fork(sessionId: string): Promise<{ readonly entry: SessionEntry; readonly response: Json }> {
     const asked: Asked = { action: 'load', hasClient: true, pageSize: undefined, clientId: undefined, branch: true };
     const restored = await this.#start(sessionId, asked);
-    return { entry: restored.entry, response: answer(restored, 'load') };
+    return { entry: restored.entry, response: loadAnswer(restored, 'load') };
   }
 
   #start(sessionId: string, asked: Asked): Promise<Restored> {
@@ -149,6 +138,8 @@ export class Restores {
   async #attach(entry: SessionEntry, asked: Asked): Promise<Restored> {
     const { registry } = this.#deps;
     const { sessionId } = entry;
+    await entry.closing;
+    if (registry.find(sessionId) !== entry) return await this.#bringBack(sessionId, asked);
     try {
       const shown = await this.#show(entry, asked);
       // It may have ended meanwhile.
@@ -289,50 +280,4 @@ async function showRunning(entry: SessionEntry, turn: Turn, asked: Asked): Promi
 /** Publishes what came during a load. */
 function release(entry: SessionEntry): void {
   for (const update of entry.takeHeldUpdates()) entry.update(update);
-}
-
-/** A response taken apart: the hint and the replay are not for clients. */
-function taken({ _meta, ...settings }: acp.LoadSessionResponse): {
-  readonly hint: boolean;
-  readonly state: SessionState;
-  readonly replay:
-    | { readonly updates: readonly unknown[]; readonly page: Pick<Replay, 'hasMore' | 'anchorRecordId'> }
-    | undefined;
-} {
-  const { restorable, rest } = takeRestoreHint(_meta);
-  const replay = readLoadReplay(_meta);
-  const { [LOAD_REPLAY]: _replay, ...visible } = rest ?? {};
-  const { hasMore, anchorRecordId } = replay?.envelope ?? {};
-  return {
-    hint: restorable,
-    state: { ...settings, ...(Object.keys(visible).length > 0 && { _meta: visible }) },
-    replay: replay && {
-      updates: replay.updates,
-      page: {
-        ...(typeof hasMore === 'boolean' && { hasMore }),
-        ...(typeof anchorRecordId === 'string' && { anchorRecordId }),
-      },
-    },
-  };
-}
-
-function answer(restored: Restored, action: 'load' | 'resume'): Json {
-  const { entry, replay, liveJournal, lastEventId, attached, clientId } = restored;
-  const { hasRunningBackgroundTasks } = entry;
-  const { compactedReplay = [], hasMore, anchorRecordId } = replay ?? {};
-  return {
-    sessionId: entry.sessionId,
-    workspaceCwd: entry.cwd,
-    attached,
-    clientId,
-    createdAt: entry.createdAt,
-    state: entry.state,
-    ...(hasRunningBackgroundTasks !== undefined && { hasRunningBackgroundTasks }),
-    hasActivePrompt: !entry.queue.isIdle,
-    ...(action === 'load' && { compactedReplay, liveJournal }),
-    lastEventId,
-    eventEpoch: entry.events.epoch,
-    ...(action === 'load' && hasMore === true && { historyHasMore: true }),
-    ...(action === 'load' && hasMore === true && anchorRecordId && { historyAnchorRecordId: anchorRecordId }),
-  };
 }

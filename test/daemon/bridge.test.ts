@@ -475,3 +475,55 @@ test('[DM-1] a client id that is not attached is refused, and the heartbeat of o
     lastSeenAt: expect.any(Number),
   });
 });
+
+test('[DM-8, BT-10] a question that nobody answers in time is unattended, and the next load asks it again with a new clock', async () => {
+  const place = new Place();
+  const bridge = place.bridge({ permissionResponseTimeoutMs: 30 });
+  const { sessionId, clientId } = await bridge.createSession({}, as());
+  const listener = await Listener.of(bridge, sessionId);
+  await bridge.prompt(sessionId, ASK, undefined, as(clientId));
+  const resolved = await listener.event('permission_resolved');
+  expect(resolved.data).toMatchObject({ outcome: { outcome: 'cancelled' }, reason: 'timeout' });
+  expect((await listener.event('turn_complete')).data).toMatchObject({ stopReason: 'end_turn' });
+  const seen = listener.events.length;
+  expect(await bridge.load(sessionId, {}, as(clientId))).toMatchObject({ attached: true, hasActivePrompt: true });
+  const again = await listener.event('permission_request', seen);
+  expect(again.data.requestId).not.toBe(resolved.data.requestId);
+  expect((await listener.event('permission_resolved', seen)).data).toMatchObject({ reason: 'timeout' });
+});
+
+test('[BT-4, DM-10] a vote that was accepted is not asked for again when the child died before it could use it', async () => {
+  const place = new Place();
+  const bridge = place.bridge();
+  const { sessionId, clientId } = await bridge.createSession({}, as());
+  const listener = await Listener.of(bridge, sessionId);
+  await bridge.prompt(sessionId, ASK, undefined, as(clientId));
+  const asked = await listener.event('permission_request');
+  process.kill(place.childPid(), 'SIGSTOP');
+  await bridge.vote(sessionId, asked.data.requestId, BLUE, as(clientId));
+  place.killChild();
+  await listener.over;
+  const { lastEventId } = (await bridge.load(sessionId, {}, as('me'))) as { lastEventId: number };
+  const after = await Listener.of(bridge, sessionId, { lastEventId });
+  await after.event('turn_complete');
+  expect(after.types()).not.toContain('permission_request');
+  expect(JSON.stringify(after.events)).toContain('Blue');
+});
+
+test('[DM-11] a shutdown while the child is just starting ends it, and whoever waited for it is told', async () => {
+  const place = new Place();
+  const bridge = place.bridge();
+  const waiting = bridge.createSession({}, as());
+  const refused = expect(waiting).rejects.toMatchObject({ status: 503, code: 'agent_channel_closed' });
+  await bridge.shutdown();
+  await refused;
+});
+
+test('[DM-1] a load of a session that is just being closed brings it back afterwards', async () => {
+  const place = new Place();
+  const { sessionId } = await place.dangling();
+  const bridge = place.bridge();
+  const { clientId } = (await bridge.load(sessionId, {}, as('me'))) as { clientId: string };
+  const [, loaded] = await Promise.all([bridge.close(sessionId, as(clientId)), bridge.load(sessionId, {}, as('me'))]);
+  expect(loaded).toMatchObject({ attached: false, hasActivePrompt: true });
+});
