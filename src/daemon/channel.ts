@@ -123,10 +123,6 @@ export class Channel {
     if (connection.signal.aborted) gone((connection.signal.reason as Error).message);
   }
 
-  get pid(): number | undefined {
-    return this.#host.pid;
-  }
-
   /** Lets what was sent arrive, ends the child's input and waits until the process is gone. */
   async end(): Promise<void> {
     clearInterval(this.#pings);

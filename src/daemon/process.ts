@@ -23,7 +23,6 @@ const MAX_STDERR_LINE = 8_192;
 export class ChildHost {
   readonly input: Writable;
   readonly output: Readable;
-  readonly pid: number | undefined;
   /** Resolves when the process is gone; never rejects. Says how it went, for a log. */
   readonly exited: Promise<string>;
   readonly #process: ChildProcess;
@@ -39,7 +38,6 @@ export class ChildHost {
     this.#process = child;
     this.input = child.stdin;
     this.output = child.stdout;
-    this.pid = child.pid;
     this.exited = new Promise((resolve) => {
       child.once('error', (error) => resolve(error.message));
       child.once('exit', (code, signal) => resolve(signal ?? `exit code ${code}`));
@@ -66,9 +64,10 @@ export class ChildHost {
 
   /** Ends whatever of the child's group is left. */
   #sweep(): void {
-    if (this.pid === undefined) return;
+    const { pid } = this.#process;
+    if (pid === undefined) return;
     try {
-      process.kill(-this.pid, 'SIGKILL');
+      process.kill(-pid, 'SIGKILL');
     } catch {
       // The group is empty.
     }
