@@ -44,7 +44,7 @@ export function createApp(bridge: Bridge, options: AppOptions, log: Log, version
     streams.start(subscription, outgoing, readingHeaders(requestHead(c), options));
     return RESPONSE_ALREADY_SENT;
   });
-  app.get('/daemon/status', (c) => c.json(withHttp(bridge.daemonStatus(), options, streams.open)));
+  app.get('/daemon/status', (c) => c.json(withHttp(bridge, options, streams.open)));
   app.get('/openapi.json', async (c) => {
     const { openApiDocument } = await import('./openapi.ts');
     return c.json(openApiDocument(version));
@@ -59,25 +59,24 @@ export function createApp(bridge: Bridge, options: AppOptions, log: Log, version
 async function answer(c: HttpContext, route: Route, bridge: Bridge): Promise<Response> {
   const caller = callerOf(c);
   const has = (name: string) => route.path.includes(`/:${name}`);
-  const request = {
-    caller,
-    sessionId: has('id') ? sessionIdOf(c) : '',
-    requestId: has('requestId') ? requestIdOf(c) : '',
-    cwd: has('cwd') ? (c.req.param('cwd') ?? '') : '',
-    body: route.body === undefined ? {} : await bodyOf(c, route.body),
-  };
+  const sessionId = has('id') ? sessionIdOf(c) : '';
+  const requestId = has('requestId') ? requestIdOf(c) : '';
+  const cwd = has('cwd') ? (c.req.param('cwd') ?? '') : '';
+  const body = route.body === undefined ? {} : await bodyOf(c, route.body, requestId === '' ? {} : { requestId });
+  const request = { caller, sessionId, requestId, cwd, body };
   const result = await route.run(bridge, request as Parameters<Route['run']>[1]);
   if (route.noStore) c.header('cache-control', 'no-store');
   return route.status === 204 ? c.body(null, 204) : c.json(result as object, route.status);
 }
 
-async function bodyOf<N extends BodyName>(c: HttpContext, name: N): Promise<Bodies[N]> {
+/** `about` is said beside the code of what is wrong. */
+async function bodyOf<N extends BodyName>(c: HttpContext, name: N, about: object): Promise<Bodies[N]> {
   const value = await readJsonBody(c);
   const { parseBody } = await import('./bodies.ts');
   const parsed = parseBody(name, value);
   if (!parsed.ok) {
     const { message, code, details } = parsed.fault;
-    throw new DaemonError(400, message, { ...(code !== undefined && { code }), ...(details && { details }) });
+    throw new DaemonError(400, message, code === undefined ? {} : { code, details: { ...about, ...details } });
   }
   const { body } = parsed;
   return '_meta' in body ? { ...body, _meta: externalMeta(body._meta) } : body;
@@ -98,10 +97,13 @@ function readingHeaders(head: RequestHead, options: AppOptions): Record<string, 
 }
 
 /** What the bridge says of itself, and what only this half knows. */
-function withHttp(status: Record<string, unknown>, options: AppOptions, streams: number): Record<string, unknown> {
+function withHttp(bridge: Bridge, options: AppOptions, streams: number): Record<string, unknown> {
+  const status = bridge.daemonStatus();
+  const { protocolVersions, features } = bridge.capabilities();
   const runtime = (status['runtime'] ?? {}) as { readonly transport?: object };
   return {
     ...status,
+    capabilities: { protocolVersions, features },
     security: {
       tokenConfigured: options.token !== undefined,
       requireAuth: options.requireAuth,
