@@ -77,9 +77,11 @@ const PURE = [
   ...['question', 'question-tool', 'records', 'replay', 'replay-events', 'texts', 'transcript', 'turn-result'],
 ].map((name) => `session/${name}.ts`);
 const PURE_WIRE = ['content', 'errors', 'frames', 'methods', 'modes', 'permission', 'rpc', 'tool-cards', 'updates'];
-const PURE_DAEMON = ['mediator', 'replies', 'votes'];
+const PURE_DAEMON = ['admission', 'mediator', 'queue', 'replay', 'replies', 'ring', 'votes'].map(
+  (name) => `daemon/${name}.ts`,
+);
 const isPure = (path: string) =>
-  named(...PURE_DAEMON.map((name) => `daemon/${name}.ts`))(path) ||
+  named(...PURE_DAEMON)(path) ||
   named(...PURE, ...PURE_WIRE.map((name) => `acp/${name}.ts`))(path) ||
   inFolder('meta')(path);
 
