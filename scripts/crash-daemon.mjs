@@ -15,7 +15,8 @@ export function createPlace(script) {
   return place;
 }
 
-export const removePlace = (place) => rmSync(place.root, { recursive: true, force: true });
+export const removePlace = (place) =>
+  rmSync(place.root, { recursive: true, force: true, maxRetries: 30, retryDelay: 100 });
 
 /** `entry` is the executable. */
 export async function startDaemon(place, entry, { args = [] } = {}) {
