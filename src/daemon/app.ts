@@ -126,8 +126,6 @@ function answerError(c: HttpContext, error: unknown, log: Log): Response {
   if (status >= 500) log.warn('a request failed', error);
   if (retryAfter !== undefined) c.header('retry-after', String(retryAfter));
   if (status === 401) c.header('www-authenticate', 'Bearer');
-  // What is left of a body that nobody reads would be taken for the next request.
-  if (status === 413) c.header('connection', 'close');
   return c.json({ error: message, ...(code !== undefined && { code }), ...details }, status as ContentfulStatusCode);
 }
 

@@ -45,6 +45,9 @@ function faultOf(name: BodyName, issue: z.core.$ZodIssue): BodyFault {
     return { message: '`prompt` must be a list of at least one content block' };
   }
   if (field === 'sessionId') return { message: '`sessionId` must be a UUID', code: 'invalid_session_id' };
+  if (field === 'cwd' && issue.code === 'invalid_format') {
+    return { message: '`cwd` must be an absolute path', code: 'invalid_body' };
+  }
   return { message: `\`${placeOf(issue.path)}\` ${complaint(issue)}`, code: 'invalid_body' };
 }
 

@@ -41,7 +41,7 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** The most records of a history that a load may ask for. */
 export const MAX_PAGE = 500;
 
-const cwd = z.exactOptional(text.check(z.maxLength(4096)));
+const cwd = z.exactOptional(text.check(z.maxLength(4096), z.regex(/^(\/|[a-z]:[\\/])/i)));
 
 export const BODIES = {
   create: z.object({

@@ -1,6 +1,6 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, realpathSync } from 'node:fs';
+import { mkdirSync, readFileSync, realpathSync } from 'node:fs';
 import { request as httpRequest, type OutgoingHttpHeaders } from 'node:http';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -119,6 +119,12 @@ export class Daemon {
     return { sessionId: session.sessionId, clientId: session.clientId, requestId: data.requestId, events };
   }
 
+  /** The records of a session's transcript. */
+  records(sessionId: string): Json[] {
+    const lines = readFileSync(this.place.home.file(sessionId, this.place.cwd), 'utf8').split('\n');
+    return lines.filter((line) => line !== '').map((line) => JSON.parse(line));
+  }
+
   async kill(signal: NodeJS.Signals = 'SIGKILL') {
     this.process.kill(signal);
     return await this.exited;
@@ -142,10 +148,16 @@ export async function send(
   const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body);
   const type = body === undefined || typeof body === 'string' ? {} : { 'content-type': 'application/json' };
   const request = httpRequest(url, { method, agent: false, headers: { ...type, ...headers } });
-  // An answer may come before all of a body is sent, and the connection end with it.
-  request.on('error', () => {});
-  request.end(text);
-  const [response] = await once(request, 'response');
+  const response = await new Promise<Json>((resolve, reject) => {
+    let failure: unknown;
+    request.on('response', resolve);
+    // An answer may come before all of a body is sent, and the connection end with it.
+    request.on('error', (error) => {
+      failure = error;
+    });
+    request.on('close', () => reject(failure));
+    request.end(text);
+  });
   let answer = '';
   for await (const chunk of response.setEncoding('utf8')) answer += chunk;
   const json = /json/.test(response.headers['content-type'] ?? '');
