@@ -1,14 +1,14 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { homedir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import type * as acp from '@agentclientprotocol/sdk';
 import { type Connection, createConnection } from '../acp/connection.ts';
-import { DeadlineError, HangUpError } from '../acp/errors.ts';
 import * as methods from '../acp/methods.ts';
 import type { AfterResponse } from '../acp/serving.ts';
 import type { Log } from '../log.ts';
 import { daemonInitializeMeta } from '../meta/daemon.ts';
 import { readInitializeMeta } from '../meta/meta.ts';
+import { keepPinging } from './liveness.ts';
 import { ChildHost } from './process.ts';
 
 /** What a child may ask of the daemon and tell it. */
@@ -41,8 +41,6 @@ export interface ChannelOptions {
 const ACTIVE_WORK_INTERVAL_MS = 15_000;
 const PING_INTERVAL_MS = 15_000;
 const PING_TIMEOUT_MS = 10_000;
-/** Unanswered pings in a row that end a child; a wrong answer does at once. */
-const MAX_MISSED_PINGS = 2;
 const CLIENT_NAME = 'qwen-acp-serve';
 /** Demanded by the reference's child of whatever starts it. */
 const GUARD_VALUE = 'required-v1';
@@ -60,7 +58,7 @@ export class Channel {
   readonly reportsActiveWork: boolean;
   readonly #host: ChildHost;
   readonly #log: Log;
-  #pings: NodeJS.Timeout | undefined;
+  #stopPinging: () => void = () => {};
 
   /**
    * Rejects when the child does not start, does not answer in time or is gone, or `signal` aborts; nothing of it is left
@@ -109,9 +107,9 @@ export class Channel {
     this.connection = connection;
     const { channelLiveness, activeWorkHeartbeat } = readInitializeMeta(result._meta);
     this.reportsActiveWork = activeWorkHeartbeat !== undefined;
-    if (channelLiveness) this.#keepPinging(options.pingIntervalMs ?? PING_INTERVAL_MS);
+    if (channelLiveness) this.#stopPinging = this.#keepPinging(options.pingIntervalMs ?? PING_INTERVAL_MS);
     const gone = (reason: string) => {
-      clearInterval(this.#pings);
+      this.#stopPinging();
       handlers.gone(this, reason);
     };
     connection.signal.addEventListener('abort', () => gone((connection.signal.reason as Error).message), {
@@ -125,33 +123,28 @@ export class Channel {
 
   /** Lets what was sent arrive, ends the child's input and waits until the process is gone. */
   async end(): Promise<void> {
-    clearInterval(this.#pings);
+    this.#stopPinging();
     await this.#host.end(() => this.connection.end());
     await this.connection.closed;
   }
 
-  #keepPinging(intervalMs: number): void {
-    let missed = 0;
-    const ping = async () => {
-      const nonce = randomUUID();
-      try {
-        const answer = await this.connection.request(
-          methods.channelPing,
-          { v: 1, nonce },
-          { deadlineMs: PING_TIMEOUT_MS },
-        );
-        if (answer.nonce !== nonce) throw new Error('the child answered a ping with another nonce');
-        missed = 0;
-      } catch (error) {
-        if (error instanceof HangUpError) return;
-        missed += 1;
-        if (error instanceof DeadlineError && missed < MAX_MISSED_PINGS) return;
-        this.#log.warn('the agent process does not answer and is ended', error);
-        this.connection.hangUp('the agent process does not answer');
-      }
-    };
-    this.#pings = setInterval(() => void ping(), intervalMs);
-    this.#pings.unref();
+  #keepPinging(intervalMs: number): () => void {
+    let heard = 0;
+    this.#host.output.on('data', () => {
+      heard += 1;
+    });
+    return keepPinging(
+      {
+        ping: async (nonce, deadlineMs) =>
+          (await this.connection.request(methods.channelPing, { v: 1, nonce }, { deadlineMs })).nonce,
+        heard: () => heard,
+        dead: (cause) => {
+          this.#log.warn('the agent process does not answer and is ended', cause);
+          this.connection.hangUp('the agent process does not answer');
+        },
+      },
+      { intervalMs, timeoutMs: PING_TIMEOUT_MS },
+    );
   }
 }
 
