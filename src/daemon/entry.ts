@@ -93,7 +93,7 @@ export class SessionEntry {
   }
 
   adoptState(state: SessionState): void {
-    this.state = state;
+    this.state = shared(state);
     const running = own(state['_meta'], HAS_RUNNING_BACKGROUND_TASKS);
     if (typeof running === 'boolean') this.hasRunningBackgroundTasks = running;
   }
@@ -102,4 +102,13 @@ export class SessionEntry {
     this.hasRunningBackgroundTasks = hasRunningBackgroundTasks;
     this.holds = holds;
   }
+}
+
+let lastState: { readonly text: string; readonly state: SessionState } | undefined;
+
+/** The sessions of one child have the same settings mostly; ten thousand need no copies. */
+function shared(state: SessionState): SessionState {
+  const text = JSON.stringify(state);
+  if (lastState?.text !== text) lastState = { text, state };
+  return lastState.state;
 }

@@ -32,15 +32,17 @@ export class Inbound implements ChannelHandlers {
   ): Promise<acp.RequestPermissionResponse> {
     const entry = this.#registry.known(params.sessionId);
     const turn = entry?.activeTurn;
-    this.#track(signal, afterResponse);
-    afterResponse(() => failpoint('reply_sent'));
-    return await this.#interactions.open(params, {
+    const reply = await this.#interactions.open(params, {
       promptId: turn?.promptId,
       originatorClientId: turn?.originatorClientId,
       voters: entry?.clients.ids() ?? new Set(),
       reissued: turn?.kind === 'restore',
       signal,
     });
+    // Only now: thousands of questions may wait, and what waits should cost nothing here.
+    this.#track(signal, afterResponse);
+    afterResponse(() => failpoint('reply_sent'));
+    return reply;
   }
 
   activeWork({ sessions }: methods.ActiveWorkReport): void {
@@ -65,8 +67,10 @@ export class Inbound implements ChannelHandlers {
     this.#onGone(channel, reason);
   }
 
-  /** Resolves when every reply that is known by now was sent, or will never be. */
+  /** Resolves when every reply that is decided by now was sent, or will never be. */
   async replied(): Promise<void> {
+    // A handler gets to know of the decision some promise callbacks after it was made.
+    await new Promise((resolve) => setImmediate(resolve));
     await Promise.all(this.#replying);
   }
 
