@@ -8,9 +8,10 @@ import type { Ballot, ForbiddenReason, Tally } from './mediator.ts';
 import { mediate } from './mediator.ts';
 import type { Caller, PendingInteraction, PermissionStrategy, Resolution, Vote } from './ports.ts';
 import { DaemonError } from './ports.ts';
-import type { InteractionEvent, Outcome, PermissionReply, UnattendedReason } from './replies.ts';
+import type { InteractionEvent, PermissionReply, UnattendedReason } from './replies.ts';
 import { eventOf, outcomeOf, replyTo, requestEvent, resolvedEvent, unattendedReply } from './replies.ts';
 import { checkVote, questionsOf } from './votes.ts';
+import { type Waiting, WaitingRequests } from './waiting.ts';
 
 export interface InteractionOptions {
   readonly strategy: PermissionStrategy;
@@ -39,32 +40,12 @@ export interface InteractionContext {
 /** How a turn of a session ended. `failed`: nobody knows what the child has written. */
 export type TurnEnd = 'completed' | 'cancelled_by_person' | 'failed';
 
-interface Waiting {
-  readonly pending: PendingInteraction;
-  readonly key: JournalKey | undefined;
-  /** Lets the child have its reply. */
-  readonly settle: (resolution: Resolution) => void;
-  votes: ReadonlyMap<string, Vote>;
-  timer: NodeJS.Timeout | undefined;
-  /** From when a vote that decides goes to the disk: settles when it has decided, or could not be written. */
-  committing: Promise<void> | undefined;
-}
-
 /** A turn in which something was asked. */
 interface TurnRecord {
   /** Something was asked in it that nobody decided. */
   undecided: boolean;
 }
 
-/** What is remembered of an ended request. */
-interface Ended {
-  readonly sessionId: string;
-  readonly promptId: string | undefined;
-  readonly outcome: Outcome;
-}
-
-/** How many ended requests are remembered, for those who vote late. */
-const REMEMBERED = 10_000;
 /** The longest that a timer can wait. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
@@ -76,9 +57,7 @@ export class Interactions {
   readonly #options: InteractionOptions;
   readonly #journal: Journal;
   readonly #now: () => number;
-  readonly #waiting = new Map<string, Waiting>();
-  readonly #bySession = new Map<string, Set<Waiting>>();
-  readonly #ended = new Map<string, Ended>();
+  readonly #waiting = new WaitingRequests();
   readonly #turns = new Map<string, TurnRecord>();
 
   constructor(options: InteractionOptions, journal: Journal) {
@@ -100,7 +79,7 @@ export class Interactions {
     }
     context.signal?.throwIfAborted();
     const { maxPending, maxPendingPerSession } = this.#options;
-    if (this.#waiting.size >= maxPending || this.pending(request.sessionId).length >= maxPendingPerSession) {
+    if (this.#waiting.size >= maxPending || this.#waiting.of(request.sessionId).length >= maxPendingPerSession) {
       this.#options.log.warn('too many requests wait for a person; one was put off');
       turn.undecided = true;
       return unattendedReply('session_closed');
@@ -110,7 +89,7 @@ export class Interactions {
 
   /** What waits in a session, the oldest first. */
   pending(sessionId: string): readonly PendingInteraction[] {
-    return Array.from(this.#bySession.get(sessionId) ?? [], ({ pending }) => pending);
+    return this.#waiting.of(sessionId).map(({ pending }) => pending);
   }
 
   get pendingCount(): number {
@@ -122,7 +101,7 @@ export class Interactions {
    * 404, or 503 where the journal cannot be written; then the request still waits.
    */
   async vote(sessionId: string | undefined, requestId: string, vote: Vote, caller: Caller): Promise<void> {
-    const waiting = this.#find(sessionId, requestId);
+    const waiting = this.#waiting.find(sessionId, requestId);
     if (!waiting) throw this.#notPending(sessionId, requestId);
     const checked = checkVote(waiting.pending.request, requestId, vote);
     if (!checked.ok) throw checked.error;
@@ -209,7 +188,7 @@ export class Interactions {
       };
       const waiting: Waiting = { pending, key, settle, votes: new Map(), timer: undefined, committing: undefined };
       signal?.addEventListener('abort', withdraw, { once: true });
-      this.#add(waiting);
+      this.#waiting.add(waiting);
       this.#startTimer(waiting);
       failpoint('question_created');
       this.#options.publish(requestEvent(pending));
@@ -243,21 +222,19 @@ export class Interactions {
   }
 
   async #endAll(sessionId: string, resolution: Resolution): Promise<void> {
-    const all = [...(this.#bySession.get(sessionId) ?? [])];
-    await Promise.all(all.map((waiting) => this.#endUndecided(waiting, resolution)));
+    await Promise.all(this.#waiting.of(sessionId).map((waiting) => this.#endUndecided(waiting, resolution)));
   }
 
   async #endUndecided(waiting: Waiting, resolution: Resolution): Promise<void> {
     await waiting.committing;
-    if (this.#isOpen(waiting)) this.#end(waiting, resolution);
+    if (this.#waiting.has(waiting)) this.#end(waiting, resolution);
   }
 
   #end(waiting: Waiting, resolution: Resolution): void {
     const { pending } = waiting;
     clearTimeout(waiting.timer);
-    this.#remove(pending, waiting);
     if (resolution.kind !== 'voted') this.#turn(pending.sessionId).undecided = true;
-    this.#remember(pending, outcomeOf(resolution));
+    this.#waiting.end(waiting, outcomeOf(resolution));
     this.#options.publish(resolvedEvent(pending, resolution));
     waiting.settle(resolution);
   }
@@ -269,7 +246,7 @@ export class Interactions {
       originatorClientId: waiting.pending.originatorClientId,
       voters: waiting.pending.voters,
       votes: waiting.votes,
-      resolved: !this.#isOpen(waiting),
+      resolved: !this.#waiting.has(waiting),
     };
   }
 
@@ -292,8 +269,8 @@ export class Interactions {
 
   #notPending(sessionId: string | undefined, requestId: string): DaemonError {
     const details = { ...(sessionId !== undefined && { sessionId }), requestId };
-    const ended = this.#ended.get(requestId);
-    if (!ended || (sessionId !== undefined && ended.sessionId !== sessionId)) {
+    const ended = this.#waiting.findEnded(sessionId, requestId);
+    if (!ended) {
       return new DaemonError(404, 'No request with this id waits', { details });
     }
     const { outcome } = ended;
@@ -303,36 +280,6 @@ export class Interactions {
       code: 'permission_already_resolved',
       details: { ...details, outcome },
     });
-  }
-
-  #find(sessionId: string | undefined, requestId: string): Waiting | undefined {
-    const waiting = this.#waiting.get(requestId);
-    return sessionId === undefined || waiting?.pending.sessionId === sessionId ? waiting : undefined;
-  }
-
-  #isOpen({ pending }: Waiting): boolean {
-    return this.#waiting.has(pending.requestId);
-  }
-
-  #add(waiting: Waiting): void {
-    const { requestId, sessionId } = waiting.pending;
-    this.#waiting.set(requestId, waiting);
-    const ofSession = this.#bySession.get(sessionId);
-    if (ofSession) ofSession.add(waiting);
-    else this.#bySession.set(sessionId, new Set([waiting]));
-  }
-
-  #remove({ requestId, sessionId }: PendingInteraction, waiting: Waiting): void {
-    this.#waiting.delete(requestId);
-    const ofSession = this.#bySession.get(sessionId);
-    ofSession?.delete(waiting);
-    if (ofSession?.size === 0) this.#bySession.delete(sessionId);
-  }
-
-  #remember(pending: PendingInteraction, outcome: Outcome): void {
-    this.#ended.set(pending.requestId, { promptId: pending.promptId, sessionId: pending.sessionId, outcome });
-    const [oldest] = this.#ended.keys();
-    if (this.#ended.size > REMEMBERED && oldest !== undefined) this.#ended.delete(oldest);
   }
 
   #startTimer(waiting: Waiting): void {
