@@ -90,7 +90,9 @@ export class DaemonBridge implements Bridge {
 
   /** Starts the child in the background, so that the first call finds it there. */
   warmUp(): void {
-    this.#slot.get().catch((error: unknown) => this.#deps.log.warn('the agent process could not be started', error));
+    this.#slot.get().catch((error: unknown) => {
+      if (!this.#endings.shuttingDown) this.#deps.log.warn('the agent process could not be started', error);
+    });
   }
 
   async createSession(
