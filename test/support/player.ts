@@ -111,6 +111,36 @@ export function shapeOf(records: readonly Json[]): Json[] {
   });
 }
 
+/** Every field of each kind of record, with its type; kinds are told apart by what their fields depend on. */
+export function formsOf(records: readonly Json[]): Map<string, string[]> {
+  const forms = new Map<string, string[]>();
+  for (const record of records) {
+    const { type, subtype, parentUuid, systemPayload, toolCallResult, message } = record;
+    const parts = message?.parts.map((part: Json) => Object.keys(part).join());
+    const kind = [
+      subtype ?? type,
+      systemPayload?.uiEvent?.['event.name'],
+      toolCallResult?.status,
+      parts,
+      parentUuid && 'on',
+    ];
+    forms.set(kind.join(' '), fieldsOf(record).toSorted());
+  }
+  return forms;
+}
+
+/** Fields that say how long an answer may be, and what it said, once more: the reference's own statistics. */
+const STATISTICS = ['.systemPayload.uiEvent.response_text: string', '.contextWindowSize: number'];
+
+function fieldsOf(value: Json, path = ''): string[] {
+  if (typeof value !== 'object' || value === null) {
+    const field = `${path}: ${value === null ? 'null' : typeof value}`;
+    return STATISTICS.includes(field) ? [] : [field];
+  }
+  if (Array.isArray(value)) return [...new Set(value.flatMap((inner) => fieldsOf(inner, `${path}[]`)))];
+  return Object.entries(value).flatMap(([key, inner]) => fieldsOf(inner, `${path}.${key}`));
+}
+
 function partOf({ text, functionCall, functionResponse }: Json): string {
   if (functionCall) return `call ${functionCall.id} ${functionCall.name}`;
   if (functionResponse) return `${Object.keys(functionResponse.response)} ${functionResponse.id}`;
