@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { formsOf, play, recordedTranscript, type Seen, shapeOf } from '../support/player.ts';
+import { play } from '../support/player.ts';
+import { formsOf, recordedTranscript, type Seen, shapeOf } from '../support/recordings.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: frames and records of every form are changed
 type Json = any;
