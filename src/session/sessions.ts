@@ -50,6 +50,8 @@ export class Sessions {
   readonly #live = new Map<string, Session>();
   /** Sessions that are being opened, so that two loads at once share one. */
   readonly #opening = new Map<string, Promise<Session>>();
+  /** Sessions that are no longer live, but whose turns still end. */
+  readonly #closing = new Map<string, Promise<void>>();
   /** Idle sessions whose files are being looked at: a second look would close what the first load opened. */
   readonly #refreshing = new Map<Session, Promise<void>>();
   /** What was last said of a damaged file: a load, a prompt and the next load each read it and find the same. */
@@ -69,7 +71,7 @@ export class Sessions {
     const id = wantedId === undefined ? crypto.randomUUID() : wantedSessionId(wantedId);
     await this.#deps.model(cwd);
     const path = chatPath(cwd, id, this.#deps.env);
-    if (wantedId !== undefined && (this.#live.has(id) || (await exists(path)))) {
+    if (wantedId !== undefined && (this.#live.has(id) || this.#closing.has(id) || (await exists(path)))) {
       throw new SessionFault('invalid_params', `The session ${id} exists already; load it, or choose another id.`);
     }
     const store = new TranscriptStore(path, null);
@@ -132,9 +134,12 @@ export class Sessions {
   async close(sessionId: string): Promise<void> {
     const session = this.find(sessionId);
     if (session === undefined) return;
+    // Gone at once, so that nothing begins in it any more; who loads it again waits for its last records.
+    this.#live.delete(session.id);
     session.stop('close');
-    await session.settled();
-    if (this.#live.get(session.id) === session) this.#live.delete(session.id);
+    const closing = session.settled().finally(() => this.#closing.delete(session.id));
+    this.#closing.set(session.id, closing);
+    await closing;
   }
 
   /** Ends a session and removes its files; one that is not there is removed already. */
@@ -143,6 +148,7 @@ export class Sessions {
     if (!isStoredSessionId(id)) return;
     const path = this.find(id)?.chat.store.path;
     await this.close(id);
+    await this.#closing.get(id);
     if (path !== undefined) await deleteSession(path);
     else for (const candidate of this.#savedPaths(id)) await deleteSession(candidate);
   }
@@ -150,6 +156,7 @@ export class Sessions {
   /** Copies a session's conversation into a new one. Throws `SessionFault`. */
   async branch(sessionId: string, cwd: string, name: string | undefined): Promise<BranchedSession> {
     const id = parseSessionId(sessionId);
+    await this.#closing.get(id);
     if (this.#live.get(id)?.busy) {
       throw new SessionFault(
         'invalid_params',
@@ -175,24 +182,22 @@ export class Sessions {
 
   async #attach(sessionId: string, cwd: string): Promise<Session> {
     const id = parseSessionId(sessionId);
-    const live = this.#live.get(id);
-    if (live !== undefined) {
-      if (live.cwd === cwd) return live;
-      throw new SessionFault(
-        'invalid_params',
-        `The session ${id} is open in ${live.cwd}; load it with that folder as cwd.`,
-      );
-    }
-    const opening = this.#opening.get(id) ?? this.#open(id, cwd);
-    this.#opening.set(id, opening);
-    try {
-      return await opening;
-    } finally {
-      this.#opening.delete(id);
-    }
+    const session = this.#live.get(id) ?? (await (this.#opening.get(id) ?? this.#open(id, cwd)));
+    if (session.cwd === cwd) return session;
+    throw new SessionFault(
+      'invalid_params',
+      `The session ${id} is open in ${session.cwd}; load it with that folder as cwd.`,
+    );
   }
 
-  async #open(id: string, cwd: string): Promise<Session> {
+  #open(id: string, cwd: string): Promise<Session> {
+    const opening = this.#read(id, cwd).finally(() => this.#opening.delete(id));
+    this.#opening.set(id, opening);
+    return opening;
+  }
+
+  async #read(id: string, cwd: string): Promise<Session> {
+    await this.#closing.get(id);
     const path = chatPath(cwd, id, this.#deps.env);
     const chat = await this.#readChat(id, cwd, path);
     if (chat === undefined) throw unknownSession(id);
