@@ -77,6 +77,7 @@ export async function runModelLoop(host: TurnHost): Promise<TurnOutcome> {
     }
     const next = await runCalls(host, answer.calls, false);
     if (next !== 'model') return next;
+    await recordQueue(host);
   }
   return { stopReason: 'max_turn_requests' };
 }
@@ -100,9 +101,7 @@ async function settle(host: TurnHost, end: Extract<BatchEnd, { kind: 'settled' }
   await recordResults(host, end.results);
   const last = end.results.at(-1);
   if (last !== undefined) await host.emit(resultEvent(last));
-  if (end.next === 'stop') return { stopReason: 'end_turn' };
-  await recordQueue(host);
-  return 'model';
+  return end.next === 'model' ? 'model' : { stopReason: 'end_turn' };
 }
 
 async function settleUnattended(
@@ -201,7 +200,8 @@ const closedCard = (call: DanglingCall, text: string): SessionEvent => ({
   text,
 });
 
-async function recordQueue(host: TurnHost): Promise<void> {
+/** Takes what the person queued during the turn into the conversation, behind the responses of a batch. */
+export async function recordQueue(host: TurnHost): Promise<void> {
   const queued = await host.drainQueue();
   if (queued.length === 0) return;
   const parts = queued.map((text) => ({ text }));
