@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { chunk, type GeminiAnswer, startGeminiServer } from '../support/gemini-server.ts';
-import { Home, Peer, submit } from '../support/peer.ts';
+import { CWD, Home, Peer, RESTORE, submit } from '../support/peer.ts';
+import { call as request, RawChild } from '../support/raw-child.ts';
 import { asks, COLOUR, call, type Entry, modelSays, place, toolAnswers, userSays } from '../support/sessions.ts';
 
 const FINE: GeminiAnswer = { chunks: [chunk([{ text: 'fine' }], 'STOP')] };
@@ -33,13 +34,18 @@ const HISTORIES: Readonly<Record<string, readonly [readonly Entry[], RegExp | un
   ],
 };
 
-async function start(...answers: GeminiAnswer[]) {
+async function serve(...answers: GeminiAnswer[]) {
   const server = await startGeminiServer(...answers);
   onTestFinished(() => server.close());
-  const home = new Home();
   const env = { GEMINI_API_KEY: 'k', GOOGLE_GEMINI_BASE_URL: server.url };
   const args = ['--auth-type', 'gemini', '--model', 'gemini-test'];
-  const peer = await Peer.start({ home, restore: true, script: null, args, env });
+  return { server, options: { home: new Home(), restore: true, script: null, args, env } };
+}
+
+async function start(...answers: GeminiAnswer[]) {
+  const { server, options } = await serve(...answers);
+  const { home } = options;
+  const peer = await Peer.start(options);
   // biome-ignore lint/suspicious/noExplicitAny: a provider's request
   const lastParts = (): any[] => server.requests.at(-1)?.body.contents.at(-1).parts;
   return { home, peer, lastParts };
@@ -75,4 +81,28 @@ test('[RS-4] a notice that did not reach the model is told with the next message
   expect(lastParts()).toEqual([{ functionResponse: expect.objectContaining({ id: 'call_1' }) }, notice]);
   await peer.prompt(sessionId, 'next');
   expect(lastParts()).toEqual([{ text: 'next' }]);
+});
+
+test('[RS-4, RS-0, ACP-12] what a daemon has queued meanwhile comes behind the answer, and hides no notice', async () => {
+  const { server, options } = await serve(FINE);
+  const child = new RawChild(options);
+  const work = [modelSays(background), toolAnswers('call_0', { output: 'started' })];
+  const sessionId = place(options.home, userSays('go'), ...work, question);
+  await child.call(1, 'initialize', { protocolVersion: 1, clientInfo: { name: 'qwen-serve-bridge', version: '0' } });
+  await child.call(2, 'session/load', { sessionId, cwd: CWD, mcpServers: [] });
+  child.send(request(3, 'session/prompt', { sessionId, prompt: [], _meta: { [RESTORE]: true } }));
+  const asked = await child.next();
+  child.send({ jsonrpc: '2.0', id: asked.id, result: submit({ 0: 'Red' }) });
+  expect(await child.next()).toMatchObject({ params: { update: { status: 'completed' } } });
+  const drain = await child.next();
+  expect(drain.method).toBe('craft/drainMidTurnQueue');
+  child.send({ jsonrpc: '2.0', id: drain.id, result: { messages: ['and be quick'] } });
+  expect((await child.until(3)).at(-1).result).toEqual({ stopReason: 'end_turn' });
+  // biome-ignore lint/suspicious/noExplicitAny: a provider's request
+  const parts: any[] = server.requests.flatMap(({ body }) => body.contents.slice(-2).flatMap((one: any) => one.parts));
+  expect(parts).toEqual([
+    { functionResponse: expect.objectContaining({ id: 'call_1' }) },
+    { text: 'and be quick' },
+    { text: expect.stringMatching(/npm run watch/) },
+  ]);
 });
