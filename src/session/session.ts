@@ -11,6 +11,7 @@ import type { Model, Question, QuestionReply, SessionClient, SessionEvent } from
 import { branchCheckpointRecord, fileHistorySnapshotRecord, type RecordDraft, userRecord } from './records.ts';
 import {
   heardEvent,
+  recordQueue,
   runCalls,
   runModelLoop,
   type StopReason,
@@ -252,7 +253,9 @@ export class Session {
   async #askAgain(host: TurnHost, calls: readonly DanglingCall[]): Promise<TurnOutcome> {
     const next = await runCalls(host, calls, true);
     if (next !== 'model') return next;
+    // Before the queue, whose words would look like the beginning of a new turn.
     await this.#noteWhatChanged();
+    await recordQueue(host);
     return await runModelLoop(host);
   }
 
