@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { rmSync, writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { thisProcess } from '../../src/session/lock-owner.ts';
 import { responseIds } from '../support/evidence.ts';
 import { Home, Peer, RESTORE, SUPPRESS, submit } from '../support/peer.ts';
 
@@ -126,4 +128,39 @@ test('[LS-7, TR-7] a prompt that is sent together with loads of an idle session 
     const all = await Promise.all([sendAll(peer, id, [OPEN, SHUT_RESUME]), peer.prompt(id, 'hello again')]);
     expect(all[1].stopReason).toBe('end_turn');
   }
+});
+
+test('[LS-7, TR-7, ACP-2] in a session that closes nothing begins, and a load behind the close finds its last records', async () => {
+  const peer = await Peer.start();
+  for (let round = 0; round < 5; round++) {
+    const id = await peer.newSession();
+    const { turn } = await peer.askIn(id);
+    const [closed, late, loaded, branched] = await Promise.allSettled([
+      peer.request('session/close', { sessionId: id }),
+      peer.prompt(id, 'too late'),
+      peer.load(id),
+      peer.request('qwen/control/session/branch', { sessionId: id, cwd: '/srv/project' }),
+    ]);
+    expect(await turn).toEqual({ stopReason: 'cancelled' });
+    expect(closed).toMatchObject({ status: 'fulfilled' });
+    expect(late).toMatchObject({ status: 'rejected', reason: { code: -32002 } });
+    expect(loaded).toMatchObject({ status: 'fulfilled' });
+    expect(branched).toMatchObject({ status: 'fulfilled' });
+    expect(responseIds(peer.home.records(id))).toHaveLength(1);
+    expect((await peer.prompt(id, 'hello')).stopReason).toBe('end_turn');
+  }
+});
+
+test('[LS-7, TR-7] a load behind a close that waits for a lock waits with it', async () => {
+  const peer = await Peer.start();
+  const id = await peer.newSession();
+  await peer.askIn(id);
+  const lock = `${peer.home.file(id)}.lock`;
+  writeFileSync(lock, JSON.stringify(thisProcess()));
+  const both = Promise.all([peer.request('session/close', { sessionId: id }), peer.load(id)]);
+  await peer.roundTrip();
+  rmSync(lock);
+  await both;
+  expect(responseIds(peer.home.records(id))).toHaveLength(1);
+  expect((await peer.prompt(id, 'hello')).stopReason).toBe('end_turn');
 });
