@@ -157,10 +157,15 @@ test('[LS-7, TR-7] a load behind a close that waits for a lock waits with it', a
   await peer.askIn(id);
   const lock = `${peer.home.file(id)}.lock`;
   writeFileSync(lock, JSON.stringify(thisProcess()));
-  const both = Promise.all([peer.request('session/close', { sessionId: id }), peer.load(id)]);
-  await peer.roundTrip();
+  let loaded = false;
+  const closing = peer.request('session/close', { sessionId: id });
+  const loading = peer.load(id).finally(() => {
+    loaded = true;
+  });
+  for (let times = 0; times < 50; times++) await peer.roundTrip();
+  expect(loaded).toBe(false);
   rmSync(lock);
-  await both;
+  await Promise.all([closing, loading]);
   expect(responseIds(peer.home.records(id))).toHaveLength(1);
   expect((await peer.prompt(id, 'hello')).stopReason).toBe('end_turn');
 });
