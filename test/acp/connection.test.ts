@@ -436,6 +436,20 @@ describe('the end of the connection', () => {
     expect(stray).toEqual([]);
   });
 
+  test('[ACP-9, CLI-4] a handler that was writing to a peer that is gone is no internal error to be logged', async () => {
+    const peer = rawPeer((connection) =>
+      connection.onRequest(hang, async () => {
+        for (;;) await connection.notify(note, { text: 'x'.repeat(1 << 20) });
+      }),
+    );
+    peer.fromConnection.pause();
+    peer.send(call(1, 'hang'));
+    await once(peer.fromConnection, 'readable');
+    peer.fromConnection.destroy(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' }));
+    await peer.connection.closed;
+    expect(peer.logged).toEqual([]);
+  });
+
   test('[ACP-9] a broken input ends it', async () => {
     const peer = rawPeer();
     peer.toConnection.destroy(new Error('read ECONNRESET'));
