@@ -308,6 +308,22 @@ describe('after a response', () => {
     ]);
   });
 
+  test('[ACP-3, ACP-5] what was to follow a result that is too long for a line follows the error in its place', async () => {
+    const peer = rawPeer(
+      (connection) =>
+        connection.onRequest(ask, (params, _signal, afterResponse) => {
+          afterResponse(() => void connection.notify(note, params));
+          return { text: 'x'.repeat(2_000) };
+        }),
+      { maxOutboundLineBytes: 1_000 },
+    );
+    peer.send(call(1, 'ask', { n: 1 }));
+    expect([await peer.next(), await peer.next()]).toMatchObject([
+      { id: 1, error: { code: -32603 } },
+      { method: 'note', params: { n: 1 } },
+    ]);
+  });
+
   test('[ACP-3] a request that fails is followed by nothing', async () => {
     const followed: string[] = [];
     const peer = rawPeer((connection) =>
