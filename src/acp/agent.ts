@@ -158,7 +158,7 @@ export class Agent {
       await streamReplay(loaded, (lines) => connection.notifyRaw(lines));
       return this.#loaded(loaded);
     };
-    const delivered = responseDelivered(connection, afterResponse);
+    const delivered = () => responseDelivered(connection, afterResponse);
     return await named(sessionId, () => sessions.load(sessionId, absolute(cwd), suppressRestore, show, delivered));
   }
 
@@ -290,13 +290,14 @@ async function named<T>(sessionId: string, run: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Resolves when the response of a request that succeeds is on the wire, or will never be. */
+/** Resolves when the response of a request that has succeeded so far is on the wire, or will never be. */
 function responseDelivered({ signal }: Connection, afterResponse: AfterResponse): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
       signal.removeEventListener('abort', done);
       resolve();
     };
+    if (signal.aborted) return resolve();
     signal.addEventListener('abort', done, { once: true });
     afterResponse(done);
   });

@@ -5,12 +5,11 @@ import type { Chat } from './chat.ts';
 import type { DanglingCall } from './dangling.ts';
 import { callIdsOf, decideRestore, type Eligibility, findRestorableAskUserQuestion } from './eligibility.ts';
 import { classifyInterruption, type Interruption } from './interruption.ts';
-import type { ModelTurn } from './model-turn.ts';
 import { recoveredAgentNotice, worktreeNotice } from './notices.ts';
 import type { Model, Question, QuestionReply, SessionClient, SessionEvent } from './ports.ts';
 import { branchCheckpointRecord, fileHistorySnapshotRecord, type RecordDraft, userRecord } from './records.ts';
 import {
-  heardEvent,
+  type InFlight,
   recordQueue,
   runCalls,
   runModelLoop,
@@ -79,8 +78,8 @@ export class Session {
   /** Calls that some load has left to be asked again. */
   readonly #open = new Set<string>();
   #running: Running | undefined;
-  /** What the model has said, and how long the file was when it began: a longer one holds it already. */
-  #inFlight: { readonly answer: ModelTurn; readonly size: number | undefined } | undefined;
+  /** What the turn has shown since it last wrote, and how long the file was then: a longer one holds it already. */
+  #inFlight: { readonly what: InFlight; readonly size: number | undefined } | undefined;
   /** Replays that are being shown or wait for their turn; live updates wait for the last of them. */
   #replays = 0;
   /** Settled when the last of them has been shown. */
@@ -128,25 +127,26 @@ export class Session {
   waiting(): ReadonlySet<string> {
     if (!this.busy) return new Set();
     // What was just recorded is on disk a moment before the chat knows it.
-    const calls = [...this.#chat.dangling(), ...(this.#inFlight?.answer.calls ?? [])];
+    const calls = [...this.#chat.dangling(), ...(this.#inFlight?.what.calls ?? [])];
     return new Set(calls.map(({ id }) => id));
   }
 
-  /** What the running turn has said that is not on disk yet. */
+  /** What the running turn has shown that is not on disk yet. */
   inFlight(): readonly SessionEvent[] {
     if (this.#inFlight?.size !== this.#chat.store.tail?.size) return [];
-    return (this.#inFlight?.answer.content().parts ?? []).flatMap((part) => heardEvent(part) ?? []);
+    return this.#inFlight?.what.shown() ?? [];
   }
 
-  /** Runs `show` while live updates wait, until it is `delivered`; replays of one session follow each other. */
-  async showing<T>(show: () => Promise<T>, delivered: Promise<void>): Promise<T> {
+  /**
+   * Runs `show` while live updates wait, until what `delivered` then gives has settled; replays of one session follow each
+   * other. `delivered` is called only when `show` has succeeded, before this resolves.
+   */
+  async showing<T>(show: () => Promise<T>, delivered: () => Promise<void>): Promise<T> {
     this.#replays++;
     const shown = this.#shown.then(show);
-    this.#shown = shown
-      .then(() => delivered, ignore)
-      .finally(() => {
-        this.#replays--;
-      });
+    this.#shown = shown.then(delivered, ignore).finally(() => {
+      this.#replays--;
+    });
     const result = await shown;
     this.#introduced = true;
     return result;
@@ -295,10 +295,10 @@ export class Session {
         session.#notices = [];
       },
       get inFlight() {
-        return session.#inFlight?.answer;
+        return session.#inFlight?.what;
       },
-      set inFlight(answer) {
-        session.#inFlight = answer && { answer, size: session.#chat.store.tail?.size };
+      set inFlight(what) {
+        session.#inFlight = what && { what, size: session.#chat.store.tail?.size };
       },
       now: () => performance.now(),
     };
@@ -352,12 +352,13 @@ class TrackedTurn {
 
   #result(end: TurnResult['end']): RecordDraft {
     const { invocation } = this.#request;
+    const last = this.#chat.lastEntry();
     return turnResultRecord(this.#chat.context, {
       promptId: invocation?.promptId ?? this.promptId,
       end,
       startedAt: this.#startedAt,
       promptText: this.#request.kind === 'prompt' ? textOf(this.#request.parts) : '',
-      resultText: textOf(this.#chat.lastEntry()?.role === 'model' ? (this.#chat.lastEntry()?.parts ?? []) : []),
+      resultText: last?.role === 'model' ? textOf(last.parts ?? []) : '',
       originatorClientId: invocation?.originatorClientId,
     });
   }

@@ -88,13 +88,16 @@ export class Sessions {
     return this.#decide(session, suppressed);
   }
 
-  /** Attaches to a session and hands what is to be replayed to `show`; live updates wait until it is `delivered`. */
+  /**
+   * Attaches to a session and hands what is to be replayed to `show`; live updates wait until what `delivered` gives has
+   * settled, which is asked only when `show` has succeeded. Throws `SessionFault` and what `show` throws.
+   */
   async load<T>(
     sessionId: string,
     cwd: string,
     suppressed: boolean,
     show: (loaded: LoadedReplay) => Promise<T>,
-    delivered: Promise<void>,
+    delivered: () => Promise<void>,
   ): Promise<T> {
     const session = await this.#attach(sessionId, cwd);
     return await session.showing(async () => {

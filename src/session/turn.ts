@@ -34,6 +34,13 @@ export class TurnStopped extends Error {
   }
 }
 
+/** What a turn works on and has shown, but not written yet. */
+export interface InFlight {
+  readonly calls: readonly DanglingCall[];
+  /** What the client was shown, in order. */
+  shown(): readonly SessionEvent[];
+}
+
 /** What a running turn needs from its session. */
 export interface TurnHost {
   readonly chat: Chat;
@@ -52,8 +59,8 @@ export interface TurnHost {
   takeNotices(): readonly string[];
   /** Those that were taken have reached the model. */
   noticesLanded(): void;
-  /** The model's answer as far as it has come, for whoever loads the session meanwhile; undefined when it is on disk. */
-  inFlight: ModelTurn | undefined;
+  /** For whoever loads the session meanwhile; undefined when all that was shown is on disk. */
+  inFlight: InFlight | undefined;
   /** Milliseconds, monotonic. */
   now(): number;
 }
@@ -88,9 +95,16 @@ export async function runCalls(
   calls: readonly DanglingCall[],
   restored: boolean,
 ): Promise<'model' | TurnOutcome> {
+  const finished: SessionEvent[] = [];
+  host.inFlight = { calls, shown: () => finished };
   const end = await runBatch(calls, {
     ask: (call, questions) => host.ask(call, questions),
-    finished: (result) => host.emit(resultEvent(result)),
+    finished: (result) =>
+      host.say(() => {
+        const event = resultEvent(result);
+        finished.push(event);
+        return event;
+      }),
     now: () => host.now(),
     signal: host.signal,
   });
@@ -223,7 +237,10 @@ async function askModel(host: TurnHost): Promise<ModelAnswer | 'stopped'> {
     finish: 'stop',
     responseId: '',
   };
-  host.inFlight = answer;
+  host.inFlight = {
+    calls: answer.calls,
+    shown: () => (answer.content().parts ?? []).flatMap((part) => heardEvent(part) ?? []),
+  };
   try {
     const contents = await chat.contentsForModel(host.takeNotices());
     signal.throwIfAborted();
@@ -254,7 +271,7 @@ async function askModel(host: TurnHost): Promise<ModelAnswer | 'stopped'> {
 const TOOLS = [ASK_USER_QUESTION_DECLARATION];
 
 /** What a client is shown of a part that the model streams. */
-export function heardEvent({ text, thought, functionCall }: Part): SessionEvent | undefined {
+function heardEvent({ text, thought, functionCall }: Part): SessionEvent | undefined {
   if (functionCall) {
     const { id, name, args } = functionCall;
     return { kind: 'call', phase: 'preparing', callId: id ?? '', name: name ?? '', args: args ?? {} };
