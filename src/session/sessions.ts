@@ -50,7 +50,7 @@ export class Sessions {
   readonly #live = new Map<string, Session>();
   /** Sessions that are being opened, so that two loads at once share one. */
   readonly #opening = new Map<string, Promise<Session>>();
-  /** Sessions that are no longer live, but whose turns still end. */
+  /** Sessions that are no longer live, but whose turns still end, or whose files are being removed. */
   readonly #closing = new Map<string, Promise<void>>();
   /** Idle sessions whose files are being looked at: a second look would close what the first load opened. */
   readonly #refreshing = new Map<Session, Promise<void>>();
@@ -71,7 +71,8 @@ export class Sessions {
     const id = wantedId === undefined ? crypto.randomUUID() : wantedSessionId(wantedId);
     await this.#deps.model(cwd);
     const path = chatPath(cwd, id, this.#deps.env);
-    if (wantedId !== undefined && (this.#live.has(id) || this.#closing.has(id) || (await exists(path)))) {
+    // The file first: what lives is looked at in the same step that adds to it.
+    if (wantedId !== undefined && ((await exists(path)) || this.#live.has(id) || this.#closing.has(id))) {
       throw new SessionFault('invalid_params', `The session ${id} exists already; load it, or choose another id.`);
     }
     const store = new TranscriptStore(path, null);
@@ -136,24 +137,34 @@ export class Sessions {
   /** Ends a live session: its turn stops, everything is written. */
   async close(sessionId: string): Promise<void> {
     const session = this.find(sessionId);
-    if (session === undefined) return;
-    // Gone at once, so that nothing begins in it any more; who loads it again waits for its last records.
-    this.#live.delete(session.id);
-    session.stop('close');
-    const closing = session.settled().finally(() => this.#closing.delete(session.id));
-    this.#closing.set(session.id, closing);
-    await closing;
+    if (session !== undefined) await this.#end(session.id, async () => {});
   }
 
-  /** Ends a session and removes its files; one that is not there is removed already. */
+  /** Ends a session and removes its files; one that is not there is removed already. Throws `SessionFault`. */
   async delete(sessionId: string): Promise<void> {
     const id = sessionId.toLowerCase();
     if (!isStoredSessionId(id)) return;
-    const path = this.find(id)?.chat.store.path;
-    await this.close(id);
-    await this.#closing.get(id);
-    if (path !== undefined) await deleteSession(path);
-    else for (const candidate of this.#savedPaths(id)) await deleteSession(candidate);
+    await this.#opening.get(id)?.catch(ignore);
+    const path = this.#live.get(id)?.chat.store.path;
+    const paths = path === undefined ? this.#savedPaths(id) : [path];
+    await this.#end(id, async () => {
+      for (const path of paths) await deleteSession(path);
+    });
+  }
+
+  /** Ends a session, if it is live, and then does `last`. Whoever loads it meanwhile waits, and finds what is left then. */
+  async #end(id: string, last: () => Promise<void>): Promise<void> {
+    const session = this.#live.get(id);
+    // Gone at once, so that nothing begins in it any more.
+    this.#live.delete(id);
+    session?.stop('close');
+    const ended = Promise.all([this.#closing.get(id), session?.settled()]).then(last);
+    const closing = ended.then(ignore, ignore).finally(() => {
+      if (this.#closing.get(id) === closing) this.#closing.delete(id);
+    });
+    this.#closing.set(id, closing);
+    await closing;
+    await ended;
   }
 
   /** Copies a session's conversation into a new one. Throws `SessionFault`. */
@@ -180,7 +191,7 @@ export class Sessions {
   async shutdown(kind: StopKind): Promise<void> {
     const sessions = [...this.#live.values()];
     for (const session of sessions) session.stop(kind);
-    await Promise.all(sessions.map((session) => session.settled()));
+    await Promise.all([...sessions.map((session) => session.settled()), ...this.#closing.values()]);
   }
 
   async #attach(sessionId: string, cwd: string): Promise<Session> {
@@ -220,14 +231,12 @@ export class Sessions {
   }
 
   /** An idle session that another process wrote to is read anew, once for all loads that find it so. */
-  async #refresh(session: Session): Promise<void> {
-    const refreshing = this.#refreshing.get(session) ?? this.#refreshNow(session);
+  #refresh(session: Session): Promise<void> {
+    const running = this.#refreshing.get(session);
+    if (running !== undefined) return running;
+    const refreshing = this.#refreshNow(session).finally(() => this.#refreshing.delete(session));
     this.#refreshing.set(session, refreshing);
-    try {
-      await refreshing;
-    } finally {
-      this.#refreshing.delete(session);
-    }
+    return refreshing;
   }
 
   async #refreshNow(session: Session): Promise<void> {
@@ -247,7 +256,7 @@ export class Sessions {
     const chat = await this.#readChat(session.id, session.cwd, path);
     if (isOurs()) return;
     if (chat !== undefined) return session.reread(chat);
-    this.#live.delete(session.id);
+    if (this.#live.get(session.id) === session) this.#live.delete(session.id);
     throw unknownSession(session.id);
   }
 
@@ -346,3 +355,5 @@ async function withTranscript<T>(
 async function exists(path: string): Promise<boolean> {
   return await withTranscript(path, undefined, async (file) => file !== undefined);
 }
+
+function ignore(): void {}
