@@ -17,7 +17,7 @@ import { SessionFault } from '../session/faults.ts';
 import type { Session } from '../session/session.ts';
 import type { Loaded, LoadedReplay, Sessions } from '../session/sessions.ts';
 import type { PromptEnd, PromptRequest } from '../session/tracked-turn.ts';
-import { TurnStopped } from '../session/turn.ts';
+import { TurnStopped } from '../session/turn-host.ts';
 import type { Connection } from './connection.ts';
 import { promptParts } from './content.ts';
 import { HangUpError, RequestError } from './errors.ts';

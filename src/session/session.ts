@@ -8,16 +8,8 @@ import { recoveredAgentNotice, worktreeNotice } from './notices.ts';
 import type { Model, Question, QuestionReply, SessionClient, SessionEvent } from './ports.ts';
 import { fileHistorySnapshotRecord, type RecordDraft, userRecord } from './records.ts';
 import { type PromptEnd, type PromptRequest, TrackedTurn } from './tracked-turn.ts';
-import {
-  type InFlight,
-  recordQueue,
-  runCalls,
-  runModelLoop,
-  stopKindOf,
-  type TurnHost,
-  type TurnOutcome,
-  TurnStopped,
-} from './turn.ts';
+import { recordQueue, runCalls, runModelLoop, type TurnOutcome } from './turn.ts';
+import { type InFlight, stopKindOf, type TurnHost, TurnStopped } from './turn-host.ts';
 
 export interface SessionDeps {
   readonly client: SessionClient;

@@ -2,7 +2,8 @@ import type { Part } from '@google/genai';
 import type { StopKind } from './batch.ts';
 import type { Chat } from './chat.ts';
 import { branchCheckpointRecord, type RecordDraft } from './records.ts';
-import type { StopReason, TurnOutcome } from './turn.ts';
+import type { TurnOutcome } from './turn.ts';
+import type { StopReason } from './turn-host.ts';
 import { type TurnResult, turnResultRecord } from './turn-result.ts';
 
 /** A prompt that a daemon tracks under its own id. */
