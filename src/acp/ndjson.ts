@@ -3,7 +3,7 @@ import type { DataCallback, Message } from 'vscode-jsonrpc/node';
 import { AbstractMessageReader, AbstractMessageWriter, Disposable } from 'vscode-jsonrpc/node';
 import type { Log } from '../log.ts';
 import { decodeMessage, encodeMessage } from './envelope.ts';
-import { RequestError } from './errors.ts';
+import { HangUpError, RequestError } from './errors.ts';
 import { LineSplitter } from './lines.ts';
 import type { Outbox } from './outbox.ts';
 import type { ResponseMessage, RpcMessage } from './rpc.ts';
@@ -208,7 +208,7 @@ export class NdjsonWriter extends AbstractMessageWriter {
   }
 
   end(): void {
-    this.#outbox.close(new Error('this end of the connection was closed'));
+    this.#outbox.close(new HangUpError('local', 'this end of the connection was closed'));
   }
 
   #encode(message: RpcMessage): { readonly line?: string; readonly result?: unknown } {

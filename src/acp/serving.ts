@@ -117,8 +117,7 @@ export class Serving {
   }
 }
 
-/** Whether an error is but the abort of a handler; a write to a peer that is gone fails with what broke the transport. */
+/** Whether an error only says that the handler was aborted, or that the peer it was writing to is gone. */
 function isConsequence(error: unknown, reason: unknown): boolean {
-  if (error === reason || (error instanceof Error && error.name === 'AbortError')) return true;
-  return reason instanceof HangUpError && reason.cause !== undefined && error === reason.cause;
+  return error === reason || error instanceof HangUpError || (error instanceof Error && error.name === 'AbortError');
 }

@@ -452,19 +452,26 @@ describe('the end of the connection', () => {
     expect(stray).toEqual([]);
   });
 
-  test('[ACP-9, CLI-4] a handler that was writing to a peer that is gone is no internal error to be logged', async () => {
-    const peer = rawPeer((connection) =>
-      connection.onRequest(hang, async () => {
-        for (;;) await connection.notify(note, { text: 'x'.repeat(1 << 20) });
-      }),
-    );
-    peer.fromConnection.pause();
-    peer.send(call(1, 'hang'));
-    await once(peer.fromConnection, 'readable');
-    peer.fromConnection.destroy(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' }));
-    await peer.connection.closed;
-    expect(peer.logged).toEqual([]);
-  });
+  test.each(['output', 'input and then its output'])(
+    '[ACP-9, CLI-4] a handler that was writing when the peer closed its %s is no internal error to be logged',
+    async (closed) => {
+      const peer = rawPeer((connection) =>
+        connection.onRequest(hang, async () => {
+          for (;;) await connection.notify(note, { text: 'x'.repeat(1 << 20) });
+        }),
+      );
+      peer.fromConnection.pause();
+      peer.send(call(1, 'hang'));
+      await once(peer.fromConnection, 'readable');
+      if (closed !== 'output') {
+        peer.toConnection.end();
+        await onceAborted(peer.connection.signal);
+      }
+      peer.fromConnection.destroy(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' }));
+      await peer.connection.closed;
+      expect(peer.logged).toEqual([]);
+    },
+  );
 
   test('[ACP-9] a broken input ends it', async () => {
     const peer = rawPeer();
@@ -530,4 +537,8 @@ test('[ACP-9, ACP-13] 25,000 requests over one signal leak no listeners and no m
 function collectGarbage(): void {
   setFlagsFromString('--expose-gc');
   runInNewContext('gc')();
+}
+
+async function onceAborted(signal: AbortSignal): Promise<void> {
+  if (!signal.aborted) await once(signal, 'abort');
 }

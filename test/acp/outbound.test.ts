@@ -111,15 +111,17 @@ describe('writes', () => {
 
   test('[ACP-9] an outbox reports a broken stream once and rejects whoever waits', async () => {
     const output = new Gate();
-    const broken: string[] = [];
-    const outbox = new Outbox(output, (error) => broken.push(error.message));
+    const broken: unknown[] = [];
+    const outbox = new Outbox(output, (reason) => broken.push(reason));
     void outbox.push('x'.repeat(100_000));
-    const waiting = expect(outbox.ready()).rejects.toThrow('EPIPE');
-    output.destroy(new Error('EPIPE'));
+    const cause = new Error('EPIPE');
+    const gone = { name: 'HangUpError', kind: 'transport', cause };
+    const waiting = expect(outbox.ready()).rejects.toMatchObject(gone);
+    output.destroy(cause);
     await waiting;
-    await expect(outbox.push('more')).rejects.toThrow('EPIPE');
+    await expect(outbox.push('more')).rejects.toMatchObject(gone);
     await outbox.flushed();
-    expect(broken).toEqual(['EPIPE']);
+    expect(broken).toEqual([expect.objectContaining(gone)]);
   });
 });
 
