@@ -39,7 +39,7 @@ async function runYargs(argv: readonly string[], version: string): Promise<Parse
     .locale('en')
     .parserConfiguration(PARSER_CONFIGURATION)
     .usage('$0 --acp [options]\n$0 serve [options]\n\nA coding agent whose questions survive a restart.')
-    .command('serve', 'Run the HTTP daemon over the agent')
+    .command('serve', 'Run the HTTP daemon over the agent (not in this version yet)')
     .options(OPTIONS)
     .check((values) => {
       // Strict mode lets through what comes after a `--`, and some names that every object has.

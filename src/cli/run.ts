@@ -11,7 +11,10 @@ export async function runCommandLine(argv: readonly string[], version: string): 
     case 'child':
       return asked.options;
     case 'serve':
-      process.stderr.write('qwen-acp serve is not part of this version yet; it comes with a later one.\n');
+      process.stderr.write(
+        'qwen-acp serve is not part of this version yet; it comes with a later one. ' +
+          "Until then qwen-code's own daemon can run this agent: see the README.\n",
+      );
       process.exitCode = 1;
       return undefined;
     case 'text':
