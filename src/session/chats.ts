@@ -68,7 +68,10 @@ export class Chats {
       sessionId,
       cwd,
       version,
-      gitBranch: gitBranch(cwd),
+      // A session outlives a checkout: each record says where it was written.
+      get gitBranch() {
+        return gitBranch(cwd);
+      },
       newId: () => crypto.randomUUID(),
       now: () => new Date(),
     };

@@ -4,7 +4,7 @@ import type { Chat } from './chat.ts';
 import type { DanglingCall } from './dangling.ts';
 import { callIdsOf, decideRestore, type Eligibility, findRestorableAskUserQuestion } from './eligibility.ts';
 import { classifyInterruption, type Interruption } from './interruption.ts';
-import { recoveredAgentNotice, worktreeNotice } from './notices.ts';
+import { recoveredAgentNotice, type Whereabouts, worktreeNotice } from './notices.ts';
 import type { Model, Question, QuestionReply, SessionClient, SessionEvent } from './ports.ts';
 import { fileHistorySnapshotRecord, type RecordDraft, userRecord } from './records.ts';
 import { type PromptEnd, type PromptRequest, TrackedTurn } from './tracked-turn.ts';
@@ -211,19 +211,21 @@ export class Session {
   }
 
   async #askAgain(host: TurnHost, calls: readonly DanglingCall[]): Promise<TurnOutcome> {
+    // Before the answers, which are written where the session is now.
+    const { whereabouts } = this.#chat;
     const next = await runCalls(host, calls, true);
     if (next !== 'model') return next;
     // Before the queue, whose words would look like the beginning of a new turn.
-    await this.#noteWhatChanged();
+    await this.#noteWhatChanged(whereabouts);
     await recordQueue(host);
     return await runModelLoop(host);
   }
 
-  async #noteWhatChanged(): Promise<void> {
+  async #noteWhatChanged(before: Whereabouts): Promise<void> {
     const chat = this.#chat;
     const now = { cwd: chat.cwd, gitBranch: this.#deps.gitBranch(chat.cwd) };
     const { contents } = await chat.history();
-    const notices = [worktreeNotice(chat.whereabouts, now), recoveredAgentNotice(contents)];
+    const notices = [worktreeNotice(before, now), recoveredAgentNotice(contents)];
     this.#notices = notices.filter((notice) => notice !== undefined);
   }
 

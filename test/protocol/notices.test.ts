@@ -1,6 +1,8 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { chunk, type GeminiAnswer, startGeminiServer } from '../support/gemini-server.ts';
-import { CWD, Home, Peer, RESTORE, submit } from '../support/peer.ts';
+import { CWD, Home, Peer, RESTORE, submit, unattended } from '../support/peer.ts';
 import { call as request, RawChild } from '../support/raw-child.ts';
 import { asks, COLOUR, call, type Entry, modelSays, place, toolAnswers, userSays } from '../support/sessions.ts';
 
@@ -69,6 +71,32 @@ test('[RS-4] what changed since the question is told once, in the message behind
     await peer.prompt(sessionId, 'next');
     expect(lastParts(), name).toEqual([{ text: 'next' }]);
   }
+});
+
+test('[RS-4, BT-10] in a process that lives on, what has changed since the question is told, and nothing older', async () => {
+  const asking = (id: string): GeminiAnswer => ({ chunks: [chunk([asks(id, COLOUR)], 'STOP')] });
+  const { home, peer, lastParts } = await start(asking('call_1'), FINE, asking('call_2'), FINE);
+  const cwd = join(home.path, 'repository');
+  mkdirSync(join(cwd, '.git'), { recursive: true });
+  const checkOut = (branch: string) => writeFileSync(join(cwd, '.git', 'HEAD'), `ref: refs/heads/${branch}\n`);
+  checkOut('first');
+  const sessionId = await peer.newSession(cwd);
+  for (const [words, notices] of [
+    ['go', [{ text: expect.stringMatching(/first.*second/) }]],
+    ['again', []],
+  ] as const) {
+    const { turn, asked } = await peer.askIn(sessionId, words);
+    asked.answer(unattended('timeout'));
+    await turn;
+    checkOut('second');
+    await peer.request('session/load', { sessionId, cwd, mcpServers: [] });
+    const again = peer.restore(sessionId);
+    (await peer.question()).answer(submit({ 0: 'Red' }));
+    expect(await again).toEqual({ stopReason: 'end_turn' });
+    expect(lastParts().slice(1)).toEqual(notices);
+  }
+  const branches = readFileSync(home.file(sessionId, cwd), 'utf8').match(/"gitBranch":"\w+"/g);
+  expect(new Set(branches)).toEqual(new Set(['"gitBranch":"first"', '"gitBranch":"second"']));
 });
 
 test('[RS-4] a notice that did not reach the model is told with the next message', async () => {
