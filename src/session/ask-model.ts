@@ -5,7 +5,8 @@ import { ModelTurn } from './model-turn.ts';
 import type { ModelFinish, SessionEvent, UsageMetadata } from './ports.ts';
 import { ASK_USER_QUESTION_DECLARATION, systemInstruction } from './question-tool.ts';
 import { apiResponseRecord, assistantRecord } from './records.ts';
-import { endsProcess, stopKindOf, type TurnHost } from './turn-host.ts';
+import * as texts from './texts.ts';
+import { closedCard, endsProcess, stopKindOf, type TurnHost } from './turn-host.ts';
 
 /** One answer of the model, on disk. */
 export interface ModelAnswer {
@@ -46,12 +47,29 @@ export async function askModel(host: TurnHost): Promise<ModelAnswer | 'stopped'>
     }
     signal.throwIfAborted();
   } catch (error) {
+    const closed = closeUnrun(host, answer.calls);
+    try {
+      if (signal.aborted) await recordInterrupted(host, answer);
+    } finally {
+      await closed;
+    }
     if (!signal.aborted) throw error;
-    await recordInterrupted(host, answer);
     return 'stopped';
   }
-  const recordId = await recordAnswer(host, answer, { ...heard, durationMs: host.now() - started });
-  return { calls: answer.calls, finish: heard.finish, recordId };
+  try {
+    const recordId = await recordAnswer(host, answer, { ...heard, durationMs: host.now() - started });
+    return { calls: answer.calls, finish: heard.finish, recordId };
+  } catch (error) {
+    if (host.inFlight !== undefined) await closeUnrun(host, answer.calls);
+    throw error;
+  }
+}
+
+/** Closes the cards of calls that were shown and that are not recorded. */
+async function closeUnrun(host: TurnHost, calls: readonly DanglingCall[]): Promise<void> {
+  const text = host.signal.aborted ? texts.CANCELLED_BEFORE_RUN : texts.ANSWER_BROKE_OFF;
+  // All at once: a load that begins later shows no such card.
+  await Promise.all(calls.map((call) => host.say(() => closedCard(call, text))));
 }
 
 const TOOLS = [ASK_USER_QUESTION_DECLARATION];
