@@ -211,6 +211,8 @@ export class Session {
   }
 
   async #askAgain(host: TurnHost, calls: readonly DanglingCall[]): Promise<TurnOutcome> {
+    // Another process may have answered since the load: nobody is asked for what could not be written.
+    await this.#chat.store.verify();
     // Before the answers, which are written where the session is now.
     const { whereabouts } = this.#chat;
     const next = await runCalls(host, calls, true);

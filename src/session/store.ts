@@ -1,7 +1,7 @@
 import { closeSync, existsSync, fdatasync, fsync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
-import { type Appended, compareAndAppend, type FileTail, transcriptChanged } from './append.ts';
+import { type Appended, compareAndAppend, compareTail, type FileTail, transcriptChanged } from './append.ts';
 import { withLock } from './lock.ts';
 import { linkRecords, type RecordDraft } from './records.ts';
 import { errorCode, storageFault } from './storage-fault.ts';
@@ -74,6 +74,16 @@ export class TranscriptStore {
     // The caller owns the failure; the queue only needs the order.
     this.#queue = appended.then(ignore, ignore);
     return appended;
+  }
+
+  /** Throws the `SessionFault` that an append would meet now because of what the file has become. Writes nothing. */
+  async verify(): Promise<void> {
+    await this.#queue;
+    try {
+      if (this.#tail !== null) compareTail(this.path, this.#tail);
+    } catch (error) {
+      throw storageFault(this.path, error);
+    }
   }
 
   /** Resolves when every append called so far has ended, well or not. */
