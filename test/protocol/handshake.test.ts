@@ -77,8 +77,11 @@ test('[ACP-12] the handshake keys are given when the client or the environment a
   const guarded = new RawChild({ env: { QWEN_CODE_PRIVATE_EXTERNAL_TOOL_GUARD: 'required-v1' } });
   const result = await initialize(guarded, recorded?.frame.params);
   expect(result._meta).toMatchObject({ [GUARD]: 'required-v1', [LIVENESS]: { v: 1 } });
-  const pong = await guarded.call(1, 'qwen/status/channel/ping', { v: 1, nonce: 'n-1' });
-  expect(pong.result).toEqual({ v: 1, nonce: 'n-1' });
+  // The reference's daemon sends a number, counted from 0, and ends a child that gives anything else back.
+  for (const nonce of [0, 1, 2 ** 53 - 1, 'n-1']) {
+    const pong = await guarded.call(`ping ${nonce}`, 'qwen/status/channel/ping', { v: 1, nonce });
+    expect(pong.result).toEqual({ v: 1, nonce });
+  }
 });
 
 test('[ACP-12] what the daemon asks at start-up and every few seconds is answered, under both names', async () => {
