@@ -33,7 +33,7 @@ export class WireClient implements SessionClient {
       await this.#connection.notifyRaw(message);
     } catch (error) {
       // Nobody is there to see it. The turn ends by its signal; an error here would be recorded as how it ended.
-      if (!this.#connection.signal.aborted) throw error;
+      if (!(error instanceof HangUpError)) throw error;
     }
   }
 
