@@ -28,9 +28,10 @@ export class Outbox {
       .on('drain', () => this.#settleDrain());
   }
 
-  /** How much the stream's other end has not taken yet, in characters or bytes. */
+  /** How much the stream's other end has not taken yet, in characters or bytes; 0 once closed, as nothing is added then. */
   get backlog(): number {
-    return this.#pendingSize + this.#output.writableLength;
+    // Whoever waits for less of it waits for `ready()`, which holds nobody up after the end: they would never yield.
+    return this.#closed ? 0 : this.#pendingSize + this.#output.writableLength;
   }
 
   /** Resolves when the stream can take more; rejects once it is closed or broken. */

@@ -2,6 +2,7 @@ import { PassThrough, Writable } from 'node:stream';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { createConnection } from '../../src/acp/connection.ts';
+import { HangUpError } from '../../src/acp/errors.ts';
 import { Outbox } from '../../src/acp/outbox.ts';
 import { anyNotification, anyRequest } from './any-method.ts';
 import { call, logTo, rawPeer } from './raw-peer.ts';
@@ -202,4 +203,12 @@ test('[ACP-5] a peer that asks and never reads is not read any more once too muc
   input.end();
   await connection.closed;
   expect(answered.length).toBe(40);
+});
+
+test('[ACP-5, ACP-9] what was left unread when the output was ended holds up no reading', () => {
+  const outbox = new Outbox(new Gate(), () => {});
+  void outbox.push('x'.repeat(1_000_000));
+  expect(outbox.backlog).toBe(1_000_000);
+  outbox.close(new HangUpError('local', 'ended'));
+  expect(outbox.backlog).toBe(0);
 });
