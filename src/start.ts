@@ -7,6 +7,12 @@ import { Script } from 'node:vm';
 /** Set by the build: the name of the code cache that was made of exactly this main.js. */
 declare const CODE_CACHE: string;
 
+const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+if (major < 20 || (major === 20 && minor < 19)) {
+  process.stderr.write(`qwen-acp needs Node.js 20.19 or later; this is ${process.version}.\n`);
+  process.exit(1);
+}
+
 /*
  * The executable: runs main.js with V8's code cache, which spares every start the compilation of the whole bundle, a
  * quarter of what starting Node takes. V8 itself refuses a cache that another version or other flags made, and compiles.

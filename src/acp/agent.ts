@@ -14,9 +14,10 @@ import { AUTH_METHODS } from '../model/auth-methods.ts';
 import type { SelectableModelSource } from '../model/choose.ts';
 import type { StopKind } from '../session/batch.ts';
 import { SessionFault } from '../session/faults.ts';
-import type { PromptEnd, PromptRequest, Session } from '../session/session.ts';
+import type { Session } from '../session/session.ts';
 import type { Loaded, LoadedReplay, Sessions } from '../session/sessions.ts';
-import { TurnStopped } from '../session/turn.ts';
+import type { PromptEnd, PromptRequest } from '../session/tracked-turn.ts';
+import { TurnStopped } from '../session/turn-host.ts';
 import type { Connection } from './connection.ts';
 import { promptParts } from './content.ts';
 import { HangUpError, RequestError } from './errors.ts';
@@ -158,7 +159,7 @@ export class Agent {
       await streamReplay(loaded, (lines) => connection.notifyRaw(lines));
       return this.#loaded(loaded);
     };
-    const delivered = responseDelivered(connection, afterResponse);
+    const delivered = () => responseDelivered(connection, afterResponse);
     return await named(sessionId, () => sessions.load(sessionId, absolute(cwd), suppressRestore, show, delivered));
   }
 
@@ -290,13 +291,14 @@ async function named<T>(sessionId: string, run: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Resolves when the response of a request that succeeds is on the wire, or will never be. */
+/** Resolves when the response of a request that has succeeded so far is on the wire, or will never be. */
 function responseDelivered({ signal }: Connection, afterResponse: AfterResponse): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
       signal.removeEventListener('abort', done);
       resolve();
     };
+    if (signal.aborted) return resolve();
     signal.addEventListener('abort', done, { once: true });
     afterResponse(done);
   });

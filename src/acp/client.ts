@@ -28,7 +28,13 @@ export class WireClient implements SessionClient {
       this.#frames.set(session, frames);
     }
     const message = frames.message(event);
-    if (message !== undefined) await this.#connection.notifyRaw(message);
+    if (message === undefined) return;
+    try {
+      await this.#connection.notifyRaw(message);
+    } catch (error) {
+      // Nobody is there to see it. The turn ends by its signal; an error here would be recorded as how it ended.
+      if (!(error instanceof HangUpError)) throw error;
+    }
   }
 
   async ask(request: QuestionRequest, signal: AbortSignal): Promise<QuestionReply> {

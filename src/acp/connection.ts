@@ -89,9 +89,7 @@ class RpcConnection implements Connection {
     this.#options = options;
     this.#serving = new Serving(log, options.toRequestError ?? (() => undefined));
     const prefix = requestIdPrefix();
-    this.#outbox = new Outbox(output, (cause) =>
-      this.#end(new HangUpError('transport', 'the peer is gone', { cause })),
-    );
+    this.#outbox = new Outbox(output, (reason) => this.#end(reason));
     this.#writer = new NdjsonWriter(this.#outbox, {
       prefix,
       maxLineBytes: options.maxOutboundLineBytes ?? MAX_OUTBOUND_LINE,
@@ -216,7 +214,7 @@ class RpcConnection implements Connection {
     await Promise.race([this.#reader.ended.then((error) => this.#end(endOfInput(error))), onceAborted(this.signal)]);
     const settled = await within(this.#options.graceMs ?? DEFAULT_GRACE_MS, this.#settle());
     if (!settled) this.#log.warn('the connection was closed before everything had been answered and sent');
-    this.#outbox.close(this.signal.reason as Error);
+    this.#outbox.close(this.signal.reason as HangUpError);
     this.#rpc.dispose();
     // A peer may close one pipe and keep the other, or never read again; the process must still be able to exit.
     this.#input.destroy();

@@ -1,10 +1,9 @@
 import { ProviderFault, SessionFault } from '../session/faults.ts';
-import { RequestError } from './errors.ts';
+import { ERROR_CODE, RequestError } from './errors.ts';
 
 /**
  * What the peer may know of a session's or provider's fault; undefined for anything else, which stays internal.
- * `unknown_session` carries the session's id as its message is for people, so the caller that knows the id throws
- * `RequestError.sessionNotFound(id)` itself where it can.
+ * A caller that knows the id of an `unknown_session` as its client wrote it throws `RequestError.sessionNotFound(id)` itself.
  */
 export function toRequestError(error: unknown): RequestError | undefined {
   if (error instanceof ProviderFault) return providerError(error);
@@ -14,7 +13,7 @@ export function toRequestError(error: unknown): RequestError | undefined {
 function sessionError(fault: SessionFault): RequestError {
   switch (fault.kind) {
     case 'unknown_session':
-      return new RequestError(-32002, fault.message);
+      return new RequestError(ERROR_CODE.resourceNotFound, fault.message);
     case 'invalid_params':
       return RequestError.invalidParams([{ path: '', message: fault.message }]);
     case 'transcript_changed':

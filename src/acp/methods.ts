@@ -1,4 +1,5 @@
 import type * as acp from '@agentclientprotocol/sdk';
+import { RequestError } from './errors.ts';
 import type { JsonObject } from './params.ts';
 import { objectWith, optionalObject, parserOf } from './params.ts';
 import type { NotificationMethod, Parser, RequestMethod } from './rpc.ts';
@@ -242,10 +243,17 @@ export const sessionGoal = request<SessionRef & JsonObject, JsonObject>(
 
 export interface Ping {
   readonly v: 1;
-  readonly nonce: string;
+  /** The reference's daemon counts from 0 and compares by identity. */
+  readonly nonce: number | string;
 }
 /** The child gives the nonce back; anything else makes the daemon end it. */
-export const channelPing = request<Ping, Ping>('qwen/status/channel/ping', objectWith('nonce'), objectWith('nonce'));
+export const channelPing = request<Ping, Ping>('qwen/status/channel/ping', ping, ping);
+
+function ping(value: unknown): Ping {
+  const { nonce } = objectWith<{ nonce?: unknown }>()(value);
+  if (typeof nonce === 'number' || typeof nonce === 'string') return { v: 1, nonce };
+  throw RequestError.invalidParams([{ path: '/nonce', message: 'must be number or string' }]);
+}
 
 // The reference's own methods on the daemon.
 

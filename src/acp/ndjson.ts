@@ -3,7 +3,7 @@ import type { DataCallback, Message } from 'vscode-jsonrpc/node';
 import { AbstractMessageReader, AbstractMessageWriter, Disposable } from 'vscode-jsonrpc/node';
 import type { Log } from '../log.ts';
 import { decodeMessage, encodeMessage } from './envelope.ts';
-import { RequestError } from './errors.ts';
+import { HangUpError, RequestError } from './errors.ts';
 import { LineSplitter } from './lines.ts';
 import type { Outbox } from './outbox.ts';
 import type { ResponseMessage, RpcMessage } from './rpc.ts';
@@ -168,7 +168,7 @@ export interface NdjsonWriterOptions {
   readonly prefix: string;
   readonly maxLineBytes: number;
   readonly log: Log;
-  /** Called with the result of a response right after its line was taken. */
+  /** Called with the result of a response right after its line was taken, or that of the error sent in its place. */
   readonly onResult: (result: unknown) => void;
 }
 
@@ -208,15 +208,14 @@ export class NdjsonWriter extends AbstractMessageWriter {
   }
 
   end(): void {
-    this.#outbox.close(new Error('this end of the connection was closed'));
+    this.#outbox.close(new HangUpError('local', 'this end of the connection was closed'));
   }
 
   #encode(message: RpcMessage): { readonly line?: string; readonly result?: unknown } {
     const line = this.#stringify(message);
-    if (line !== undefined && !this.#isTooLong(line)) {
-      return 'result' in message ? { line: `${line}\n`, result: message.result } : { line: `${line}\n` };
-    }
-    if (!('method' in message)) return { line: `${this.#refusedResponse(message, line !== undefined)}\n` };
+    const result = 'result' in message ? { result: message.result } : {};
+    if (line !== undefined && !this.#isTooLong(line)) return { line: `${line}\n`, ...result };
+    if (!('method' in message)) return { line: `${this.#refusedResponse(message, line !== undefined)}\n`, ...result };
     if ('id' in message) throw new RangeError(`${message.method} ${this.#sizeFault()}`);
     this.#warnOversized(message.method);
     return {};

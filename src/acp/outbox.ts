@@ -1,4 +1,5 @@
 import type { Writable } from 'node:stream';
+import { HangUpError } from './errors.ts';
 
 type Piece = string | Uint8Array;
 
@@ -10,15 +11,15 @@ const READY: Promise<void> = Promise.resolve();
 /** Pushes many small pieces into a stream as few large writes, in order, and says when the stream can take more. */
 export class Outbox {
   readonly #output: Writable;
-  readonly #onBroken: (error: Error) => void;
+  readonly #onBroken: (reason: HangUpError) => void;
   #pending: Piece[] = [];
   #pendingSize = 0;
   #scheduled = false;
   #drain: Drain | undefined;
-  #closed: Error | undefined;
+  #closed: HangUpError | undefined;
 
   /** `onBroken` is called once if the stream fails or is closed by someone else. */
-  constructor(output: Writable, onBroken: (error: Error) => void) {
+  constructor(output: Writable, onBroken: (reason: HangUpError) => void) {
     this.#output = output;
     this.#onBroken = onBroken;
     output
@@ -27,9 +28,10 @@ export class Outbox {
       .on('drain', () => this.#settleDrain());
   }
 
-  /** How much the stream's other end has not taken yet, in characters or bytes. */
+  /** How much the stream's other end has not taken yet, in characters or bytes; 0 once closed, as nothing is added then. */
   get backlog(): number {
-    return this.#pendingSize + this.#output.writableLength;
+    // Whoever waits for less of it waits for `ready()`, which holds nobody up after the end: they would never yield.
+    return this.#closed ? 0 : this.#pendingSize + this.#output.writableLength;
   }
 
   /** Resolves when the stream can take more; rejects once it is closed or broken. */
@@ -57,7 +59,7 @@ export class Outbox {
   }
 
   /** Writes what is pending and ends the stream; later pushes are rejected with `reason`. */
-  close(reason: Error): void {
+  close(reason: HangUpError): void {
     if (this.#closed) return;
     this.#flush();
     this.#closed = reason;
@@ -88,13 +90,14 @@ export class Outbox {
     if (this.#output.writableNeedDrain) this.#drain ??= new Drain();
   }
 
-  #break(error: Error): void {
+  #break(cause: Error): void {
     if (this.#closed) return;
-    this.#closed = error;
+    // Whoever waits to send tells the end of the connection from a fault of its own by this.
+    this.#closed = new HangUpError('transport', 'the peer is gone', { cause });
     this.#pending = [];
     this.#pendingSize = 0;
-    this.#settleDrain(error);
-    this.#onBroken(error);
+    this.#settleDrain(this.#closed);
+    this.#onBroken(this.#closed);
   }
 
   #settleDrain(error?: Error): void {

@@ -18,7 +18,8 @@ export async function bulkReplay(
   const { conversation, page } = await readPage(file, pageSize);
   const shown = await collectBulk(events(spoken, conversation, page, left), session.cwd);
   if (!page.hasMore) damaged(conversation.damage);
-  return loadReplay(shown, await firstRecordId(conversation, page), page.hasMore);
+  const first = await conversation.recordAt(page.range.from);
+  return loadReplay(shown, first?.uuid, page.hasMore);
 }
 
 /** The answer to `loadUpdates`: the newest records that fit one response, nothing of what runs finalized. */
@@ -30,9 +31,8 @@ export async function replayUpdates(
   const { conversation, page } = await readPage(file, undefined);
   const { updates } = await collectBulk(events([], conversation, page, left), cwd);
   if (!page.hasMore) damaged(conversation.damage);
-  const first = await conversation.records({ to: 1 }).next();
-  const startTime = first.done ? {} : { startTime: first.value.timestamp };
-  return { updates, ...startTime, lastUpdated: new Date(file.mtimeMs).toISOString() };
+  const first = await conversation.recordAt(0);
+  return { updates, ...(first && { startTime: first.timestamp }), lastUpdated: new Date(file.mtimeMs).toISOString() };
 }
 
 interface ReadPage {
@@ -47,11 +47,6 @@ async function readPage(file: TranscriptFile, pageSize: number | undefined): Pro
   }
   const { conversation } = await readTailConversation(file, pageSize);
   return { conversation, page: pageOf(conversation, pageSize) };
-}
-
-async function firstRecordId(conversation: Conversation, { range: { from } }: Page): Promise<string | undefined> {
-  const first = await conversation.records({ from, to: from + 1 }).next();
-  return first.done ? undefined : first.value.uuid;
 }
 
 async function* events(

@@ -26,7 +26,7 @@ export function parserOf<T>(name: DefinitionName): Parser<T> {
   };
 }
 
-/** A JSON object with at least these non-empty string members. */
+/** A JSON object with at least these string members. */
 export function objectWith<T>(...names: readonly string[]): Parser<T> {
   return (value) => {
     if (!isRecord(value)) throw RequestError.invalidParams([{ path: '', message: 'must be object' }]);

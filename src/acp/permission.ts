@@ -2,6 +2,7 @@ import type { RequestPermissionRequest } from '@agentclientprotocol/sdk';
 import { questionMeta, readPermissionReplyMeta } from '../meta/meta.ts';
 import type { Question, QuestionReply, QuestionRequest } from '../session/ports.ts';
 import { ASK_USER_QUESTION } from '../session/question.ts';
+import { isRecord } from './rpc.ts';
 
 const SUBMIT = 'proceed_once';
 const CANCEL = 'cancel';
@@ -75,5 +76,3 @@ export const failedReply = (code: number, message: string): QuestionReply => ({
 });
 
 const quoted = (value: unknown): string => (JSON.stringify(value) ?? 'nothing').slice(0, MAX_QUOTED);
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);

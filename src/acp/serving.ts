@@ -1,8 +1,11 @@
 import type { Log } from '../log.ts';
-import { RequestError } from './errors.ts';
+import { HangUpError, RequestError } from './errors.ts';
 import type { NotificationMethod, RequestMethod } from './rpc.ts';
 
-/** Registers what is to be done right after the response was put on the wire, before anything that is sent later. */
+/**
+ * Registers what is to be done right after the response was put on the wire, before anything that is sent later; also when
+ * the result turned out to be no line that could be sent, and an error went in its place. Not when the handler fails.
+ */
 export type AfterResponse = (action: () => void) => void;
 
 /**
@@ -108,10 +111,13 @@ export class Serving {
     if (error instanceof RequestError) return error;
     const known = this.#toRequestError(error);
     if (known) return known;
-    if (signal.aborted && (error === signal.reason || (error instanceof Error && error.name === 'AbortError'))) {
-      return RequestError.requestCancelled();
-    }
+    if (signal.aborted && isConsequence(error, signal.reason)) return RequestError.requestCancelled();
     this.#log.error(`${name} failed`, error);
     return RequestError.internalError();
   }
+}
+
+/** Whether an error only says that the handler was aborted, or that the peer it was writing to is gone. */
+function isConsequence(error: unknown, reason: unknown): boolean {
+  return error === reason || error instanceof HangUpError || (error instanceof Error && error.name === 'AbortError');
 }

@@ -12,6 +12,7 @@ import {
   USAGE,
 } from '../meta/keys.ts';
 import type { EventSource, SessionEvent, UsageMetadata } from '../session/ports.ts';
+import { isRecord } from './rpc.ts';
 import { preparingCard, toolCard } from './tool-cards.ts';
 
 /** An event whose strings have been read. */
@@ -95,7 +96,7 @@ export function toolMeta(name: string): Meta {
 
 /** An edit's display names the file and its text before and after. */
 function diffOf(display: unknown): ToolCallContent | undefined {
-  if (!isObject(display)) return undefined;
+  if (!isRecord(display)) return undefined;
   const { fileName, originalContent, newContent } = display;
   if (typeof fileName !== 'string' || typeof newContent !== 'string') return undefined;
   return {
@@ -109,8 +110,8 @@ function diffOf(display: unknown): ToolCallContent | undefined {
 const STATUSES: readonly unknown[] = ['pending', 'in_progress', 'completed'] satisfies PlanEntryStatus[];
 
 function planUpdate({ callId, display, source }: Of<'result'>): SessionUpdate | undefined {
-  if (!isObject(display) || !Array.isArray(display['todos'])) return undefined;
-  const entries = display['todos'].filter(isObject).map((todo) => ({
+  if (!isRecord(display) || !Array.isArray(display['todos'])) return undefined;
+  const entries = display['todos'].filter(isRecord).map((todo) => ({
     content: typeof todo['content'] === 'string' ? todo['content'] : '',
     priority: 'medium' as const,
     status: (STATUSES.includes(todo['status']) ? todo['status'] : 'pending') as PlanEntryStatus,
@@ -163,8 +164,4 @@ function sourceMeta(source: EventSource | undefined): Meta | undefined {
 
 function metaOf(meta: Meta | undefined): { _meta?: Meta } {
   return meta === undefined ? {} : { _meta: meta };
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -29,7 +29,7 @@ export const OPTIONS = {
     type: 'string',
     requiresArg: true,
     choices: AUTH_TYPES,
-    describe: 'Which kind of model provider to use',
+    describe: 'Which kind of model provider to use (openai and anthropic are not in this version yet)',
   },
   model: { type: 'string', alias: 'm', requiresArg: true, describe: 'Name of the model, as its provider spells it' },
   script: {

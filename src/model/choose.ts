@@ -55,6 +55,7 @@ export function createModelSource(options: ModelOptions): SelectableModelSource 
 async function openModel(options: ModelOptions, cwd: string, authenticated: AuthType | undefined): Promise<Model> {
   const settings = readSettings({ cwd, home: options.home, env: options.env });
   const authType = authenticated ?? chooseAuthType(options, settings);
+  if (authType === 'openai' || authType === 'anthropic') throw unavailable(authType);
   requireKey(authType, options.env);
   const name = chooseModelName(authType, options, settings);
   switch (authType) {
@@ -65,13 +66,15 @@ async function openModel(options: ModelOptions, cwd: string, authenticated: Auth
     }
     case 'scripted':
       return openScripted(options.scriptFile, name);
-    case 'openai':
-    case 'anthropic':
-      throw new SessionFault(
-        'auth_required',
-        `The provider "${authType}" is not available in this version yet; use --auth-type gemini, vertex-ai or scripted.`,
-      );
   }
+}
+
+function unavailable(authType: 'openai' | 'anthropic'): SessionFault {
+  return new SessionFault(
+    'auth_required',
+    `The provider "${authType}" is not available in this version yet, with ${KEYS[authType].needs} or without; ` +
+      'use --auth-type gemini, vertex-ai or scripted.',
+  );
 }
 
 const DEFAULT_GEMINI_MODEL = 'gemini-2.5-pro';

@@ -44,8 +44,7 @@ export function compareAndAppend(path: string, known: FileTail | null, lines: Bu
   try {
     const stats = fstatSync(fd);
     if (!stats.isFile()) throw notAFile(path, stats);
-    const end = known === null ? Buffer.alloc(0) : readEnd(fd, stats.size);
-    if (known !== null && !isSame(known, stats, end)) throw transcriptChanged(path);
+    const end = known === null ? Buffer.alloc(0) : knownEnd(path, fd, stats, known);
     const bytes = end.length > 0 && end.at(-1) !== NEWLINE ? Buffer.concat([Buffer.of(NEWLINE), lines]) : lines;
     writeWhole(path, fd, bytes, known?.size);
     return {
@@ -59,6 +58,18 @@ export function compareAndAppend(path: string, known: FileTail | null, lines: Bu
   } catch (error) {
     closeSync(fd);
     throw error;
+  }
+}
+
+/** Throws what {@link compareAndAppend} would if the file no longer ends as `known` says, and writes nothing. */
+export function compareTail(path: string, known: FileTail): void {
+  const fd = openKnown(path);
+  try {
+    const stats = fstatSync(fd);
+    if (!stats.isFile()) throw notAFile(path, stats);
+    knownEnd(path, fd, stats, known);
+  } finally {
+    closeSync(fd);
   }
 }
 
@@ -96,6 +107,12 @@ export function transcriptChanged(path: string): SessionFault {
     'transcript_changed',
     `The transcript ${path} was changed by something else since it was read; nothing was written. Load the session again.`,
   );
+}
+
+function knownEnd(path: string, fd: number, stats: Stats, known: FileTail): Buffer {
+  const end = readEnd(fd, stats.size);
+  if (!isSame(known, stats, end)) throw transcriptChanged(path);
+  return end;
 }
 
 function readEnd(fd: number, size: number): Buffer {

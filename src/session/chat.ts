@@ -96,6 +96,8 @@ export class Chat {
       if (this.#fold) this.#fold.add(record);
       else if (record.message !== undefined) this.#end = { ...this.#end, lastEntry: record.message };
     }
+    const last = records.at(-1);
+    if (last) this.#end = { ...this.#end, whereabouts: { cwd: last.cwd, gitBranch: last.gitBranch } };
     return records;
   }
 

@@ -83,7 +83,8 @@ export class Conversation {
 
   /** The chain's record at `index`; undefined where it cannot be read. */
   async recordAt(index: number): Promise<TranscriptRecord | undefined> {
-    return readRecordAt(this.file, this.#links, this.#chain.records[index]!);
+    const at = this.#chain.records[index];
+    return at === undefined ? undefined : await readRecordAt(this.file, this.#links, at);
   }
 
   /** The bytes of the chain's record at `index`. */

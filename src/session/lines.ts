@@ -22,16 +22,22 @@ export type OnLine = (buffer: Buffer, from: number, to: number, offset: number, 
 export async function forEachLine(file: TranscriptFile, start: number, onLine: OnLine): Promise<number> {
   const lines = new Lines(onLine);
   let headroom = HEADROOM;
-  let current = bufferFor(headroom);
+  // No larger than what there is to read: memory that is touched for the first time costs more than reading into it.
+  let current: Buffer = Buffer.allocUnsafeSlow(headroom + Math.min(CHUNK, Math.max(0, file.size - start)));
   let spare: Buffer | undefined;
   let position = start;
   let read = await readChunk(file, current, headroom, position);
   while (read > 0) {
+    const end = headroom + read;
+    if (position + read >= file.size) {
+      lines.take(current, headroom, end, position);
+      lines.last(current, end, position + read);
+      break;
+    }
     const next = spare ?? bufferFor(headroom);
     const ahead = readChunk(file, next, headroom, position + read);
     // It is awaited below; a callback that throws leaves it unawaited.
     ahead.catch(() => {});
-    const end = headroom + read;
     const rest = lines.take(current, headroom, end, position);
     position += read;
     read = await ahead;

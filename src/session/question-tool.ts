@@ -1,5 +1,5 @@
 import type { FunctionDeclaration } from '@google/genai';
-import { ASK_USER_QUESTION } from './question.ts';
+import { ASK_USER_QUESTION, MAX_OPTIONS, MAX_QUESTIONS, MIN_OPTIONS } from './question.ts';
 
 /** What the model is told of `ask_user_question`: the reference's schema, in our words. */
 export const ASK_USER_QUESTION_DECLARATION: FunctionDeclaration = {
@@ -13,7 +13,7 @@ export const ASK_USER_QUESTION_DECLARATION: FunctionDeclaration = {
       questions: {
         type: 'array',
         minItems: 1,
-        maxItems: 4,
+        maxItems: MAX_QUESTIONS,
         description: 'The questions, asked together.',
         items: {
           type: 'object',
@@ -22,8 +22,8 @@ export const ASK_USER_QUESTION_DECLARATION: FunctionDeclaration = {
             header: { type: 'string', description: 'A label of one or two words, shown above the question.' },
             options: {
               type: 'array',
-              minItems: 2,
-              maxItems: 4,
+              minItems: MIN_OPTIONS,
+              maxItems: MAX_OPTIONS,
               description: 'The choices. Leave out "other": the person can always type.',
               items: {
                 type: 'object',

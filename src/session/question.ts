@@ -1,10 +1,11 @@
 import type { Question, QuestionReply, UnattendedReason } from './ports.ts';
+import { isObject } from './record-bytes.ts';
 
 export const ASK_USER_QUESTION = 'ask_user_question';
 
-const MAX_QUESTIONS = 4;
-const MIN_OPTIONS = 2;
-const MAX_OPTIONS = 4;
+export const MAX_QUESTIONS = 4;
+export const MIN_OPTIONS = 2;
+export const MAX_OPTIONS = 4;
 
 export interface AskUserQuestionParams {
   readonly questions: readonly Question[];
@@ -19,7 +20,7 @@ export type ParsedQuestionParams =
  * closed, with an error that tells the model what to mend.
  */
 export function parseAskUserQuestionParams(args: unknown): ParsedQuestionParams {
-  const questions = isRecord(args) ? args['questions'] : undefined;
+  const questions = isObject(args) ? args['questions'] : undefined;
   if (!Array.isArray(questions)) return invalid('"questions" must be a list.');
   if (questions.length < 1 || questions.length > MAX_QUESTIONS) {
     return invalid(`"questions" must hold 1 to ${MAX_QUESTIONS} questions, not ${questions.length}.`);
@@ -34,7 +35,7 @@ export function parseAskUserQuestionParams(args: unknown): ParsedQuestionParams 
 const invalid = (error: string): ParsedQuestionParams => ({ ok: false, error });
 
 function questionFault(value: unknown): string | undefined {
-  if (!isRecord(value)) return 'it must be an object.';
+  if (!isObject(value)) return 'it must be an object.';
   if (!isFilled(value['question'])) return '"question" must be text that is not blank.';
   if (!isFilled(value['header'])) return '"header" must be text that is not blank.';
   const multiSelect = value['multiSelect'];
@@ -44,7 +45,7 @@ function questionFault(value: unknown): string | undefined {
   if (options.length < MIN_OPTIONS || options.length > MAX_OPTIONS) {
     return `"options" must hold ${MIN_OPTIONS} to ${MAX_OPTIONS} options, not ${options.length}.`;
   }
-  const bad = options.findIndex((o) => !isRecord(o) || !isFilled(o['label']) || !isFilled(o['description']));
+  const bad = options.findIndex((o) => !isObject(o) || !isFilled(o['label']) || !isFilled(o['description']));
   return bad === -1 ? undefined : `option ${bad + 1} needs a "label" and a "description" that are not blank.`;
 }
 
@@ -62,7 +63,7 @@ export interface Answer {
  */
 export function readAnswers(questions: readonly Question[], candidates: readonly unknown[]): readonly Answer[] {
   for (const candidate of candidates) {
-    if (!isRecord(candidate)) continue;
+    if (!isObject(candidate)) continue;
     const answers = questions.flatMap((question, index) => {
       const key = String(index);
       const answer = Object.hasOwn(candidate, key) ? answerText(question, candidate[key]) : undefined;
@@ -110,5 +111,3 @@ export function answersDisplay(answers: readonly Answer[], text: string): unknow
 }
 
 const isFilled = (value: unknown): boolean => typeof value === 'string' && value.trim() !== '';
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -39,6 +39,7 @@ const PROVENANCE = {
 } as const;
 
 function base(context: RecordContext, type: TranscriptRecord['type']): RecordDraft {
+  const { gitBranch } = context;
   return {
     uuid: context.newId(),
     sessionId: context.sessionId,
@@ -47,7 +48,7 @@ function base(context: RecordContext, type: TranscriptRecord['type']): RecordDra
     provenance: PROVENANCE[type],
     cwd: context.cwd,
     version: context.version,
-    ...(context.gitBranch === undefined ? {} : { gitBranch: context.gitBranch }),
+    ...(gitBranch === undefined ? {} : { gitBranch }),
   };
 }
 

@@ -1,4 +1,3 @@
-import type { Part } from '@google/genai';
 import { failpoint } from '../failpoint.ts';
 import type { Log } from '../log.ts';
 import type { StopKind } from './batch.ts';
@@ -6,51 +5,12 @@ import type { Chat } from './chat.ts';
 import type { DanglingCall } from './dangling.ts';
 import { callIdsOf, decideRestore, type Eligibility, findRestorableAskUserQuestion } from './eligibility.ts';
 import { classifyInterruption, type Interruption } from './interruption.ts';
-import type { ModelTurn } from './model-turn.ts';
-import { recoveredAgentNotice, worktreeNotice } from './notices.ts';
+import { recoveredAgentNotice, type Whereabouts, worktreeNotice } from './notices.ts';
 import type { Model, Question, QuestionReply, SessionClient, SessionEvent } from './ports.ts';
-import { branchCheckpointRecord, fileHistorySnapshotRecord, type RecordDraft, userRecord } from './records.ts';
-import {
-  heardEvent,
-  runCalls,
-  runModelLoop,
-  type StopReason,
-  stopKindOf,
-  type TurnHost,
-  type TurnOutcome,
-  TurnStopped,
-} from './turn.ts';
-import { type TurnResult, turnResultRecord } from './turn-result.ts';
-
-/** A prompt that a daemon tracks under its own id. */
-export interface Invocation {
-  readonly promptId?: string;
-  readonly originatorClientId?: string;
-}
-
-/** What starts a turn: a person's words, the call to go on with an interrupted turn, or to ask open questions again. */
-export type PromptRequest = { readonly invocation?: Invocation } & (
-  | { readonly kind: 'prompt'; readonly parts: readonly Part[] }
-  | { readonly kind: 'continue' }
-  | { readonly kind: 'restore' }
-);
-
-export interface BranchPoint {
-  readonly assistantRecordUuid: string;
-  readonly checkpointUuid: string;
-}
-
-/** When a person cancelled a tracked prompt, in milliseconds since the epoch, and how long it had run. */
-export interface PromptCancelled {
-  readonly cancelledAt: number;
-  readonly elapsedMs: number;
-}
-
-export interface PromptEnd {
-  readonly stopReason: StopReason;
-  readonly branchPoint?: BranchPoint;
-  readonly cancelled?: PromptCancelled;
-}
+import { fileHistorySnapshotRecord, type RecordDraft, userRecord } from './records.ts';
+import { type PromptEnd, type PromptRequest, TrackedTurn } from './tracked-turn.ts';
+import { recordQueue, runCalls, runModelLoop, type TurnOutcome } from './turn.ts';
+import { type InFlight, stopKindOf, type TurnHost, TurnStopped } from './turn-host.ts';
 
 export interface SessionDeps {
   readonly client: SessionClient;
@@ -79,8 +39,8 @@ export class Session {
   /** Calls that some load has left to be asked again. */
   readonly #open = new Set<string>();
   #running: Running | undefined;
-  /** What the model has said, and how long the file was when it began: a longer one holds it already. */
-  #inFlight: { readonly answer: ModelTurn; readonly size: number | undefined } | undefined;
+  /** What the turn has shown since it last wrote, and how long the file was then: a longer one holds it already. */
+  #inFlight: { readonly what: InFlight; readonly size: number | undefined } | undefined;
   /** Replays that are being shown or wait for their turn; live updates wait for the last of them. */
   #replays = 0;
   /** Settled when the last of them has been shown. */
@@ -128,25 +88,26 @@ export class Session {
   waiting(): ReadonlySet<string> {
     if (!this.busy) return new Set();
     // What was just recorded is on disk a moment before the chat knows it.
-    const calls = [...this.#chat.dangling(), ...(this.#inFlight?.answer.calls ?? [])];
+    const calls = [...this.#chat.dangling(), ...(this.#inFlight?.what.calls ?? [])];
     return new Set(calls.map(({ id }) => id));
   }
 
-  /** What the running turn has said that is not on disk yet. */
+  /** What the running turn has shown that is not on disk yet. */
   inFlight(): readonly SessionEvent[] {
     if (this.#inFlight?.size !== this.#chat.store.tail?.size) return [];
-    return (this.#inFlight?.answer.content().parts ?? []).flatMap((part) => heardEvent(part) ?? []);
+    return this.#inFlight?.what.shown() ?? [];
   }
 
-  /** Runs `show` while live updates wait, until it is `delivered`; replays of one session follow each other. */
-  async showing<T>(show: () => Promise<T>, delivered: Promise<void>): Promise<T> {
+  /**
+   * Runs `show` while live updates wait, until what `delivered` then gives has settled; replays of one session follow each
+   * other. `delivered` is called only when `show` has succeeded, before this resolves.
+   */
+  async showing<T>(show: () => Promise<T>, delivered: () => Promise<void>): Promise<T> {
     this.#replays++;
     const shown = this.#shown.then(show);
-    this.#shown = shown
-      .then(() => delivered, ignore)
-      .finally(() => {
-        this.#replays--;
-      });
+    this.#shown = shown.then(delivered, ignore).finally(() => {
+      this.#replays--;
+    });
     const result = await shown;
     this.#introduced = true;
     return result;
@@ -253,17 +214,23 @@ export class Session {
   }
 
   async #askAgain(host: TurnHost, calls: readonly DanglingCall[]): Promise<TurnOutcome> {
+    // Another process may have answered since the load: nobody is asked for what could not be written.
+    await this.#chat.store.verify();
+    // Before the answers, which are written where the session is now.
+    const { whereabouts } = this.#chat;
     const next = await runCalls(host, calls, true);
     if (next !== 'model') return next;
-    await this.#noteWhatChanged();
+    // Before the queue, whose words would look like the beginning of a new turn.
+    await this.#noteWhatChanged(whereabouts);
+    await recordQueue(host);
     return await runModelLoop(host);
   }
 
-  async #noteWhatChanged(): Promise<void> {
+  async #noteWhatChanged(before: Whereabouts): Promise<void> {
     const chat = this.#chat;
     const now = { cwd: chat.cwd, gitBranch: this.#deps.gitBranch(chat.cwd) };
     const { contents } = await chat.history();
-    const notices = [worktreeNotice(chat.whereabouts, now), recoveredAgentNotice(contents)];
+    const notices = [worktreeNotice(before, now), recoveredAgentNotice(contents)];
     this.#notices = notices.filter((notice) => notice !== undefined);
   }
 
@@ -295,10 +262,10 @@ export class Session {
         session.#notices = [];
       },
       get inFlight() {
-        return session.#inFlight?.answer;
+        return session.#inFlight?.what;
       },
-      set inFlight(answer) {
-        session.#inFlight = answer && { answer, size: session.#chat.store.tail?.size };
+      set inFlight(what) {
+        session.#inFlight = what && { what, size: session.#chat.store.tail?.size };
       },
       now: () => performance.now(),
     };
@@ -309,65 +276,5 @@ export class Session {
     return { sessionId: this.id, callId: call.id, questions, args: call.args, introduce };
   }
 }
-
-/** What a turn leaves behind beside its conversation: the checkpoint, and the record of how it ended. */
-class TrackedTurn {
-  readonly promptId: string;
-  readonly #request: PromptRequest;
-  readonly #chat: Chat;
-  readonly #startExclusive: string | null;
-  readonly #startedAt = Date.now();
-
-  constructor(request: PromptRequest, promptId: string, chat: Chat) {
-    this.#request = request;
-    this.promptId = promptId;
-    this.#chat = chat;
-    this.#startExclusive = chat.lastUuid;
-  }
-
-  async end(outcome: TurnOutcome, stop: StopKind | undefined): Promise<PromptEnd> {
-    const { stopReason } = outcome;
-    if (stopReason === 'cancelled') {
-      if (stop !== 'cancel') return { stopReason };
-      const cancelledAt = Date.now();
-      await this.#append([this.#result({ state: 'cancelled', cancelledAt })], true);
-      if (this.#request.invocation === undefined) return { stopReason };
-      return { stopReason, cancelled: { cancelledAt, elapsedMs: cancelledAt - this.#startedAt } };
-    }
-    const { context } = this.#chat;
-    const assistant = this.#request.kind === 'restore' ? undefined : outcome.assistantRecord;
-    const checkpoint = assistant && branchCheckpointRecord(context, this.#startExclusive, assistant);
-    const tracked = this.#request.invocation !== undefined && !outcome.unattended;
-    const result = tracked ? [this.#result({ state: 'completed', stopReason })] : [];
-    await this.#append([...(checkpoint ? [checkpoint] : []), ...result], false);
-    if (!checkpoint || !assistant) return { stopReason };
-    return { stopReason, branchPoint: { assistantRecordUuid: assistant, checkpointUuid: checkpoint.uuid } };
-  }
-
-  async failed(error: unknown): Promise<void> {
-    if (this.#request.invocation === undefined) return;
-    const message = error instanceof Error ? error.message : String(error);
-    await this.#append([this.#result({ state: 'error', message })], false);
-  }
-
-  #result(end: TurnResult['end']): RecordDraft {
-    const { invocation } = this.#request;
-    return turnResultRecord(this.#chat.context, {
-      promptId: invocation?.promptId ?? this.promptId,
-      end,
-      startedAt: this.#startedAt,
-      promptText: this.#request.kind === 'prompt' ? textOf(this.#request.parts) : '',
-      resultText: textOf(this.#chat.lastEntry()?.role === 'model' ? (this.#chat.lastEntry()?.parts ?? []) : []),
-      originatorClientId: invocation?.originatorClientId,
-    });
-  }
-
-  async #append(drafts: readonly RecordDraft[], durable: boolean): Promise<void> {
-    if (drafts.length > 0) await this.#chat.append(drafts, { durable });
-  }
-}
-
-const textOf = (parts: readonly Part[]): string =>
-  parts.flatMap(({ text, thought }) => (text && thought !== true ? [text] : [])).join('');
 
 function ignore(): void {}

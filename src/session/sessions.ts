@@ -1,29 +1,19 @@
 import { join } from 'node:path';
 import type { StopKind } from './batch.ts';
 import { branchTranscript, type BranchedSession } from './branch.ts';
-import { Chat, EMPTY_END } from './chat.ts';
-import { type Damage, readConversation } from './conversation.ts';
+import { Chats, type ChatsDeps } from './chats.ts';
+import type { Damage } from './conversation.ts';
 import { callIdsOf } from './eligibility.ts';
 import { SessionFault } from './faults.ts';
 import { allChatsDirs, deleteSession, listSessions, type SavedSession } from './files.ts';
-import { HistoryFold } from './history.ts';
 import { isStoredSessionId, parseSessionId } from './ids.ts';
 import { chatPath, chatsDir, type PathEnvironment, runtimeDir } from './paths.ts';
 import type { SessionEvent } from './ports.ts';
-import type { RecordContext } from './records.ts';
 import type { LeftOpen } from './replay.ts';
 import { Session, type SessionDeps } from './session.ts';
-import { TranscriptStore } from './store.ts';
-import { readTail, type Tail } from './tail.ts';
-import { openTranscript, type TranscriptFile } from './transcript-file.ts';
+import { type TranscriptFile, withTranscript } from './transcript-file.ts';
 
-/** Records of the tail that are read to open a session: enough to find where it was and which prompt was its last. */
-const TAIL_RECORDS = 32;
-/** Damaged files that are remembered to have been warned of. */
-const MAX_WARNED = 1_000;
-
-export interface SessionsDeps extends SessionDeps {
-  readonly version: string;
+export interface SessionsDeps extends SessionDeps, ChatsDeps {
   readonly env: PathEnvironment;
 }
 
@@ -47,16 +37,18 @@ export interface LoadedReplay extends Loaded {
 /** The live sessions of this process, and the saved ones on disk. */
 export class Sessions {
   readonly #deps: SessionsDeps;
+  readonly #chats: Chats;
   readonly #live = new Map<string, Session>();
   /** Sessions that are being opened, so that two loads at once share one. */
   readonly #opening = new Map<string, Promise<Session>>();
+  /** Sessions that are no longer live, but whose turns still end, or whose files are being removed. */
+  readonly #closing = new Map<string, Promise<void>>();
   /** Idle sessions whose files are being looked at: a second look would close what the first load opened. */
   readonly #refreshing = new Map<Session, Promise<void>>();
-  /** What was last said of a damaged file: a load, a prompt and the next load each read it and find the same. */
-  readonly #warned = new Map<string, string>();
 
   constructor(deps: SessionsDeps) {
     this.#deps = deps;
+    this.#chats = new Chats(deps);
   }
 
   /** A live session, by its id in any case. */
@@ -69,11 +61,11 @@ export class Sessions {
     const id = wantedId === undefined ? crypto.randomUUID() : wantedSessionId(wantedId);
     await this.#deps.model(cwd);
     const path = chatPath(cwd, id, this.#deps.env);
-    if (wantedId !== undefined && (this.#live.has(id) || (await exists(path)))) {
+    // The file first: what lives is looked at in the same step that adds to it.
+    if (wantedId !== undefined && ((await exists(path)) || this.#live.has(id) || this.#closing.has(id))) {
       throw new SessionFault('invalid_params', `The session ${id} exists already; load it, or choose another id.`);
     }
-    const store = new TranscriptStore(path, null);
-    const session = new Session(id, this.#chat(id, cwd, store, EMPTY_END), this.#deps);
+    const session = new Session(id, this.#chats.create(id, cwd, path), this.#deps);
     this.#live.set(id, session);
     return session;
   }
@@ -86,13 +78,16 @@ export class Sessions {
     return this.#decide(session, suppressed);
   }
 
-  /** Attaches to a session and hands what is to be replayed to `show`; live updates wait until it is `delivered`. */
+  /**
+   * Attaches to a session and hands what is to be replayed to `show`; live updates wait until what `delivered` gives has
+   * settled, which is asked only when `show` has succeeded. Throws `SessionFault` and what `show` throws.
+   */
   async load<T>(
     sessionId: string,
     cwd: string,
     suppressed: boolean,
     show: (loaded: LoadedReplay) => Promise<T>,
-    delivered: Promise<void>,
+    delivered: () => Promise<void>,
   ): Promise<T> {
     const session = await this.#attach(sessionId, cwd);
     return await session.showing(async () => {
@@ -115,7 +110,13 @@ export class Sessions {
     return await withTranscript(path, undefined, async (file) => {
       if (file === undefined) throw unknownSession(id);
       const left = { open: new Set<string>(), waiting: new Set<string>() };
-      return await read({ open: left.open, file, left, inFlight: [], damaged: (damage) => this.#warn(path, damage) });
+      return await read({
+        open: left.open,
+        file,
+        left,
+        inFlight: [],
+        damaged: (damage) => this.#chats.warn(path, damage),
+      });
     });
   }
 
@@ -131,25 +132,40 @@ export class Sessions {
   /** Ends a live session: its turn stops, everything is written. */
   async close(sessionId: string): Promise<void> {
     const session = this.find(sessionId);
-    if (session === undefined) return;
-    session.stop('close');
-    await session.settled();
-    if (this.#live.get(session.id) === session) this.#live.delete(session.id);
+    if (session !== undefined) await this.#end(session.id, async () => {});
   }
 
-  /** Ends a session and removes its files; one that is not there is removed already. */
+  /** Ends a session and removes its files; one that is not there is removed already. Throws `SessionFault`. */
   async delete(sessionId: string): Promise<void> {
     const id = sessionId.toLowerCase();
     if (!isStoredSessionId(id)) return;
-    const path = this.find(id)?.chat.store.path;
-    await this.close(id);
-    if (path !== undefined) await deleteSession(path);
-    else for (const candidate of this.#savedPaths(id)) await deleteSession(candidate);
+    await this.#opening.get(id)?.catch(ignore);
+    const path = this.#live.get(id)?.chat.store.path;
+    const paths = path === undefined ? this.#savedPaths(id) : [path];
+    await this.#end(id, async () => {
+      for (const path of paths) await deleteSession(path);
+    });
+  }
+
+  /** Ends a session, if it is live, and then does `last`. Whoever loads it meanwhile waits, and finds what is left then. */
+  async #end(id: string, last: () => Promise<void>): Promise<void> {
+    const session = this.#live.get(id);
+    // Gone at once, so that nothing begins in it any more.
+    this.#live.delete(id);
+    session?.stop('close');
+    const ended = Promise.all([this.#closing.get(id), session?.settled()]).then(last);
+    const closing = ended.then(ignore, ignore).finally(() => {
+      if (this.#closing.get(id) === closing) this.#closing.delete(id);
+    });
+    this.#closing.set(id, closing);
+    await closing;
+    await ended;
   }
 
   /** Copies a session's conversation into a new one. Throws `SessionFault`. */
   async branch(sessionId: string, cwd: string, name: string | undefined): Promise<BranchedSession> {
     const id = parseSessionId(sessionId);
+    await this.#closing.get(id);
     if (this.#live.get(id)?.busy) {
       throw new SessionFault(
         'invalid_params',
@@ -161,7 +177,7 @@ export class Sessions {
     return await withTranscript(chatPath(cwd, id, env), undefined, async (file) => {
       if (file === undefined) throw unknownSession(id);
       const newId = crypto.randomUUID();
-      const context = this.#context(newId, cwd);
+      const context = this.#chats.context(newId, cwd);
       return await branchTranscript({ file, name, titles, context, path: chatPath(cwd, newId, env) });
     });
   }
@@ -170,56 +186,42 @@ export class Sessions {
   async shutdown(kind: StopKind): Promise<void> {
     const sessions = [...this.#live.values()];
     for (const session of sessions) session.stop(kind);
-    await Promise.all(sessions.map((session) => session.settled()));
+    await Promise.all([...sessions.map((session) => session.settled()), ...this.#closing.values()]);
   }
 
   async #attach(sessionId: string, cwd: string): Promise<Session> {
     const id = parseSessionId(sessionId);
-    const live = this.#live.get(id);
-    if (live !== undefined) {
-      if (live.cwd === cwd) return live;
-      throw new SessionFault(
-        'invalid_params',
-        `The session ${id} is open in ${live.cwd}; load it with that folder as cwd.`,
-      );
-    }
-    const opening = this.#opening.get(id) ?? this.#open(id, cwd);
-    this.#opening.set(id, opening);
-    try {
-      return await opening;
-    } finally {
-      this.#opening.delete(id);
-    }
+    const session = this.#live.get(id) ?? (await (this.#opening.get(id) ?? this.#open(id, cwd)));
+    if (session.cwd === cwd) return session;
+    throw new SessionFault(
+      'invalid_params',
+      `The session ${id} is open in ${session.cwd}; load it with that folder as cwd.`,
+    );
   }
 
-  async #open(id: string, cwd: string): Promise<Session> {
+  #open(id: string, cwd: string): Promise<Session> {
+    const opening = this.#read(id, cwd).finally(() => this.#opening.delete(id));
+    this.#opening.set(id, opening);
+    return opening;
+  }
+
+  async #read(id: string, cwd: string): Promise<Session> {
+    await this.#closing.get(id);
     const path = chatPath(cwd, id, this.#deps.env);
-    const chat = await this.#readChat(id, cwd, path);
+    const chat = await this.#chats.read(id, cwd, path);
     if (chat === undefined) throw unknownSession(id);
     const session = new Session(id, chat, this.#deps);
     this.#live.set(id, session);
     return session;
   }
 
-  async #readChat(id: string, cwd: string, path: string): Promise<Chat | undefined> {
-    return await withTranscript(path, undefined, async (file) => {
-      if (file === undefined) return undefined;
-      const tail = await readTail(file, { records: TAIL_RECORDS });
-      // Of a longer file the tail knows only a part; whoever reads all of it says all of it.
-      if (!tail.hasMore) this.#warn(path, tail.damage);
-      return this.#chat(id, cwd, new TranscriptStore(path, tail), endOf(tail));
-    });
-  }
-
   /** An idle session that another process wrote to is read anew, once for all loads that find it so. */
-  async #refresh(session: Session): Promise<void> {
-    const refreshing = this.#refreshing.get(session) ?? this.#refreshNow(session);
+  #refresh(session: Session): Promise<void> {
+    const running = this.#refreshing.get(session);
+    if (running !== undefined) return running;
+    const refreshing = this.#refreshNow(session).finally(() => this.#refreshing.delete(session));
     this.#refreshing.set(session, refreshing);
-    try {
-      await refreshing;
-    } finally {
-      this.#refreshing.delete(session);
-    }
+    return refreshing;
   }
 
   async #refreshNow(session: Session): Promise<void> {
@@ -236,10 +238,10 @@ export class Sessions {
       return end.equals(tail.tailBytes);
     });
     if (unchanged || isOurs()) return;
-    const chat = await this.#readChat(session.id, session.cwd, path);
+    const chat = await this.#chats.read(session.id, session.cwd, path);
     if (isOurs()) return;
     if (chat !== undefined) return session.reread(chat);
-    this.#live.delete(session.id);
+    if (this.#live.get(session.id) === session) this.#live.delete(session.id);
     throw unknownSession(session.id);
   }
 
@@ -255,57 +257,14 @@ export class Sessions {
     const { path, tail } = session.chat.store;
     const left = { open: loaded.open, waiting: session.waiting() };
     const inFlight = session.inFlight();
-    const shown = { ...loaded, left, inFlight, damaged: (damage: Damage) => this.#warn(path, damage) };
+    const shown = { ...loaded, left, inFlight, damaged: (damage: Damage) => this.#chats.warn(path, damage) };
     if (tail === null) return await use({ ...shown, file: undefined });
     return await withTranscript(path, tail.size, async (file) => await use({ ...shown, file }));
-  }
-
-  #chat(id: string, cwd: string, store: TranscriptStore, end: typeof EMPTY_END): Chat {
-    return new Chat(this.#context(id, cwd), store, end, () => this.#readHistory(store));
-  }
-
-  async #readHistory(store: TranscriptStore): Promise<HistoryFold> {
-    return await withTranscript(store.path, store.tail?.size, async (file) => {
-      const fold = new HistoryFold();
-      if (file === undefined) return fold;
-      const conversation = await readConversation(file);
-      for await (const record of conversation.records()) fold.add(record);
-      this.#warn(store.path, conversation.damage);
-      return fold;
-    });
-  }
-
-  #context(sessionId: string, cwd: string): RecordContext {
-    const { version, gitBranch } = this.#deps;
-    return {
-      sessionId,
-      cwd,
-      version,
-      gitBranch: gitBranch(cwd),
-      newId: () => crypto.randomUUID(),
-      now: () => new Date(),
-    };
   }
 
   #savedPaths(id: string): readonly string[] {
     return allChatsDirs(runtimeDir(this.#deps.env)).map((folder) => join(folder, `${parseSessionId(id)}.jsonl`));
   }
-
-  #warn(path: string, { corruptLines, gaps }: Damage): void {
-    if (corruptLines === 0 && gaps === 0) return;
-    const damage = `${corruptLines} lines cannot be read, ${gaps} records are missing`;
-    if (this.#warned.get(path) === damage) return;
-    if (this.#warned.size >= MAX_WARNED) this.#warned.clear();
-    this.#warned.set(path, damage);
-    this.#deps.log.warn(`${path} is damaged: ${damage}`);
-  }
-}
-
-function endOf({ lastEntry, records }: Tail) {
-  const fold = new HistoryFold();
-  for (const record of records) fold.add(record);
-  const { lastPromptTurn, cwd, gitBranch } = fold.finish();
-  return { lastEntry, lastPrompt: lastPromptTurn, whereabouts: { cwd, gitBranch } };
 }
 
 function wantedSessionId(text: string): string {
@@ -321,20 +280,8 @@ function wantedSessionId(text: string): string {
 
 const unknownSession = (id: string) => new SessionFault('unknown_session', `There is no session ${id}.`);
 
-/** Opens a transcript for as long as `use` runs, at most to byte `limit`. */
-async function withTranscript<T>(
-  path: string,
-  limit: number | undefined,
-  use: (file: TranscriptFile | undefined) => Promise<T>,
-): Promise<T> {
-  const file = await openTranscript(path);
-  try {
-    return await use(file && limit !== undefined && limit < file.size ? { ...file, size: limit } : file);
-  } finally {
-    await file?.handle.close();
-  }
-}
-
 async function exists(path: string): Promise<boolean> {
   return await withTranscript(path, undefined, async (file) => file !== undefined);
 }
+
+function ignore(): void {}

@@ -1,7 +1,7 @@
-import { closeSync, fdatasync, fsync, mkdirSync, openSync } from 'node:fs';
+import { closeSync, existsSync, fdatasync, fsync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
-import { type Appended, compareAndAppend, type FileTail, transcriptChanged } from './append.ts';
+import { type Appended, compareAndAppend, compareTail, type FileTail, transcriptChanged } from './append.ts';
 import { withLock } from './lock.ts';
 import { linkRecords, type RecordDraft } from './records.ts';
 import { errorCode, storageFault } from './storage-fault.ts';
@@ -76,6 +76,16 @@ export class TranscriptStore {
     return appended;
   }
 
+  /** Throws the `SessionFault` that an append would meet now because of what the file has become. Writes nothing. */
+  async verify(): Promise<void> {
+    await this.#queue;
+    try {
+      if (this.#tail !== null) compareTail(this.path, this.#tail);
+    } catch (error) {
+      throw storageFault(this.path, error);
+    }
+  }
+
   /** Resolves when every append called so far has ended, well or not. */
   settled(): Promise<void> {
     return this.#queue;
@@ -125,11 +135,19 @@ function encodeLines(records: readonly TranscriptRecord[]): Buffer {
 
 /** Creates a folder, for its owner alone, with what is missing above it; answers what was created, the lowest first. */
 function makeFolder(folder: string): string[] {
-  const highest = mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const created: string[] = [];
-  if (highest === undefined) return created;
-  for (let at = folder; at.length >= highest.length; at = dirname(at)) created.push(at);
-  return created;
+  const missing: string[] = [];
+  // Not `recursive`: Node repeats it for ever where a folder is there but takes no entries, as /proc does.
+  for (let at = folder; !existsSync(at) && at !== dirname(at); at = dirname(at)) missing.push(at);
+  for (const path of missing.toReversed()) makeUnlessThere(path);
+  return missing;
+}
+
+function makeUnlessThere(folder: string): void {
+  try {
+    mkdirSync(folder, { mode: 0o700 });
+  } catch (error) {
+    if (errorCode(error) !== 'EEXIST') throw error;
+  }
 }
 
 async function syncFolder(folder: string): Promise<void> {

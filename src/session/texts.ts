@@ -17,6 +17,9 @@ export const HISTORY_GAP = 'Some of the conversation before this point is missin
 /** A person cancelled the turn before the call ran. */
 export const CANCELLED_BEFORE_RUN = 'The turn was cancelled before this call ran.';
 
+/** The model's answer failed behind the call, or could not be saved; shown on the call's card, never recorded. */
+export const ANSWER_BROKE_OFF = 'The answer that made this call could not be completed, so the call did not run.';
+
 /** A person submitted the question without a usable answer. */
 export const NO_ANSWER_GIVEN = 'The question was submitted, but no answer was given.';
 

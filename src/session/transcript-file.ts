@@ -32,6 +32,20 @@ export async function openTranscript(path: string): Promise<TranscriptFile | und
   }
 }
 
+/** Opens a transcript for as long as `use` runs, at most to byte `limit`. Throws as `openTranscript` does, and what `use` throws. */
+export async function withTranscript<T>(
+  path: string,
+  limit: number | undefined,
+  use: (file: TranscriptFile | undefined) => Promise<T>,
+): Promise<T> {
+  const file = await openTranscript(path);
+  try {
+    return await use(file && limit !== undefined && limit < file.size ? { ...file, size: limit } : file);
+  } finally {
+    await file?.handle.close();
+  }
+}
+
 async function openWithoutFollowing(path: string): Promise<FileHandle | undefined> {
   try {
     return await promises.open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);

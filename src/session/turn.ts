@@ -1,63 +1,15 @@
-import type { Part } from '@google/genai';
-import { type BatchEnd, type CallResult, cancelled, fateOfUnattended, runBatch, type StopKind } from './batch.ts';
-import type { Chat } from './chat.ts';
 import { failpoint } from '../failpoint.ts';
+import { askModel } from './ask-model.ts';
+import { type BatchEnd, type CallResult, cancelled, fateOfUnattended, runBatch } from './batch.ts';
+import type { Chat } from './chat.ts';
 import type { DanglingCall } from './dangling.ts';
-import { ProviderFault } from './faults.ts';
-import { ModelTurn } from './model-turn.ts';
-import type { Model, ModelFinish, Question, QuestionReply, SessionEvent, UsageMetadata } from './ports.ts';
-import { ASK_USER_QUESTION_DECLARATION, systemInstruction } from './question-tool.ts';
-import {
-  apiResponseRecord,
-  assistantRecord,
-  type RecordDraft,
-  responseContent,
-  toolCallRecord,
-  toolResultRecord,
-  userRecord,
-} from './records.ts';
+import type { ModelFinish, SessionEvent } from './ports.ts';
+import { type RecordDraft, responseContent, toolCallRecord, toolResultRecord, userRecord } from './records.ts';
 import * as texts from './texts.ts';
+import { closedCard, endsProcess, type StopReason, stopKindOf, type TurnHost } from './turn-host.ts';
 
 /** A model that calls tools without end stops here. */
 const MAX_MODEL_CALLS = 200;
-
-/** How a turn ended, in ACP's words. */
-export type StopReason = 'end_turn' | 'cancelled' | 'max_tokens' | 'refusal' | 'max_turn_requests';
-
-/** Why a turn's signal was aborted. */
-export class TurnStopped extends Error {
-  readonly kind: StopKind;
-
-  constructor(kind: StopKind) {
-    super(`the turn was stopped: ${kind}`);
-    this.name = 'TurnStopped';
-    this.kind = kind;
-  }
-}
-
-/** What a running turn needs from its session. */
-export interface TurnHost {
-  readonly chat: Chat;
-  readonly model: Model;
-  readonly signal: AbortSignal;
-  /** The switch of the process. */
-  readonly restoreAskUserQuestion: boolean;
-  /** The id of this prompt in records. */
-  readonly promptId: string;
-  emit(event: SessionEvent): Promise<void>;
-  /** Runs `speak` and emits what it gives in one go, so that a load meanwhile shows both or neither. */
-  say(speak: () => SessionEvent | undefined): Promise<void>;
-  ask(call: DanglingCall, questions: readonly Question[]): Promise<QuestionReply>;
-  drainQueue(): Promise<readonly string[]>;
-  /** What the model is to be told once beside the next function responses. */
-  takeNotices(): readonly string[];
-  /** Those that were taken have reached the model. */
-  noticesLanded(): void;
-  /** The model's answer as far as it has come, for whoever loads the session meanwhile; undefined when it is on disk. */
-  inFlight: ModelTurn | undefined;
-  /** Milliseconds, monotonic. */
-  now(): number;
-}
 
 /** What the model said last in the turn, where it ended with the model's word. */
 export interface TurnOutcome {
@@ -78,6 +30,7 @@ export async function runModelLoop(host: TurnHost): Promise<TurnOutcome> {
     }
     const next = await runCalls(host, answer.calls, false);
     if (next !== 'model') return next;
+    await recordQueue(host);
   }
   return { stopReason: 'max_turn_requests' };
 }
@@ -88,9 +41,16 @@ export async function runCalls(
   calls: readonly DanglingCall[],
   restored: boolean,
 ): Promise<'model' | TurnOutcome> {
+  const finished: SessionEvent[] = [];
+  host.inFlight = { calls, shown: () => finished };
   const end = await runBatch(calls, {
     ask: (call, questions) => host.ask(call, questions),
-    finished: (result) => host.emit(resultEvent(result)),
+    finished: (result) =>
+      host.say(() => {
+        const event = resultEvent(result);
+        finished.push(event);
+        return event;
+      }),
     now: () => host.now(),
     signal: host.signal,
   });
@@ -101,9 +61,7 @@ async function settle(host: TurnHost, end: Extract<BatchEnd, { kind: 'settled' }
   await recordResults(host, end.results);
   const last = end.results.at(-1);
   if (last !== undefined) await host.emit(resultEvent(last));
-  if (end.next === 'stop') return { stopReason: 'end_turn' };
-  await recordQueue(host);
-  return 'model';
+  return end.next === 'model' ? 'model' : { stopReason: 'end_turn' };
 }
 
 async function settleUnattended(
@@ -129,15 +87,6 @@ async function settleUnattended(
     for (const result of closed) await host.emit(resultEvent(result));
   }
   return { stopReason: end.reason === 'abort' ? 'cancelled' : 'end_turn', unattended: fate === 'leave_open' };
-}
-
-/** A stop that takes the process or the session away: its telemetry would be the only thing written. */
-const endsProcess = (stop: StopKind | undefined): boolean =>
-  stop === 'close' || stop === 'shutdown' || stop === 'hangup';
-
-export function stopKindOf(signal: AbortSignal): StopKind | undefined {
-  if (!signal.aborted) return undefined;
-  return signal.reason instanceof TurnStopped ? signal.reason.kind : 'shutdown';
 }
 
 async function recordResults(host: TurnHost, results: readonly CallResult[]): Promise<void> {
@@ -195,124 +144,13 @@ function resultEvent({ call, status, response, display }: CallResult): SessionEv
   };
 }
 
-const closedCard = (call: DanglingCall, text: string): SessionEvent => ({
-  kind: 'result',
-  callId: call.id,
-  name: call.name,
-  ok: false,
-  text,
-});
-
-async function recordQueue(host: TurnHost): Promise<void> {
+/** Takes what the person queued during the turn into the conversation, behind the responses of a batch. */
+export async function recordQueue(host: TurnHost): Promise<void> {
   const queued = await host.drainQueue();
   if (queued.length === 0) return;
   const parts = queued.map((text) => ({ text }));
   await host.chat.append([userRecord(host.chat.context, { role: 'user', parts })], { durable: false });
   for (const part of parts) await host.emit({ kind: 'user_part', part });
-}
-
-interface ModelAnswer {
-  readonly calls: readonly DanglingCall[];
-  readonly finish: ModelFinish;
-  readonly recordId: string;
-}
-
-async function askModel(host: TurnHost): Promise<ModelAnswer | 'stopped'> {
-  const { chat, model, signal } = host;
-  const answer = new ModelTurn(await chat.callIds());
-  const started = host.now();
-  const heard: { usage?: UsageMetadata; finish: ModelFinish; responseId: string; firstMs?: number } = {
-    finish: 'stop',
-    responseId: '',
-  };
-  host.inFlight = answer;
-  try {
-    const contents = await chat.contentsForModel(host.takeNotices());
-    signal.throwIfAborted();
-    failpoint('model_called');
-    const request = { contents, systemInstruction: systemInstruction(chat.cwd), tools: TOOLS, signal };
-    for await (const event of model.stream(request)) {
-      if (event.kind === 'usage') heard.usage = event.usage;
-      else if (event.kind === 'finish') {
-        heard.finish = event.reason;
-        heard.responseId = event.responseId ?? '';
-      } else {
-        heard.firstMs ??= host.now() - started;
-        await host.say(() => {
-          const call = answer.add(event.part);
-          return heardEvent(call ? { functionCall: call } : event.part);
-        });
-      }
-    }
-    signal.throwIfAborted();
-  } catch (error) {
-    if (!signal.aborted) throw error;
-    await recordInterrupted(host, answer);
-    return 'stopped';
-  }
-  const recordId = await recordAnswer(host, answer, { ...heard, durationMs: host.now() - started });
-  return { calls: answer.calls, finish: heard.finish, recordId };
-}
-
-const TOOLS = [ASK_USER_QUESTION_DECLARATION];
-
-/** What a client is shown of a part that the model streams. */
-export function heardEvent({ text, thought, functionCall }: Part): SessionEvent | undefined {
-  if (functionCall) {
-    const { id, name, args } = functionCall;
-    return { kind: 'call', phase: 'preparing', callId: id ?? '', name: name ?? '', args: args ?? {} };
-  }
-  return text ? { kind: 'text', text, thought: thought === true } : undefined;
-}
-
-interface Heard {
-  readonly usage?: UsageMetadata;
-  readonly responseId: string;
-  readonly firstMs?: number;
-  readonly durationMs: number;
-}
-
-async function recordAnswer(host: TurnHost, answer: ModelTurn, heard: Heard): Promise<string> {
-  const { chat, model, promptId } = host;
-  const content = answer.content();
-  if (content.parts?.length === 0) {
-    throw new ProviderFault('empty_reply', `The model ${model.name} answered with nothing. Send the prompt again.`);
-  }
-  const { usage } = heard;
-  const durationMs = Math.round(heard.durationMs);
-  const telemetry = apiResponseRecord(chat.context, {
-    responseId: heard.responseId,
-    model: model.name,
-    durationMs,
-    ttftMs: Math.round(heard.firstMs ?? heard.durationMs),
-    usage: usage ?? {},
-    promptId,
-    authType: model.authType,
-  });
-  const record = assistantRecord(chat.context, {
-    model: model.name,
-    message: content,
-    usage,
-    contextWindow: model.contextWindow,
-    providerCallIds: Object.keys(answer.providerCallIds).length > 0 ? answer.providerCallIds : undefined,
-  });
-  // The calls are on disk before anything that they lead to leaves the process.
-  await chat.append([telemetry, record], { durable: false });
-  host.inFlight = undefined;
-  host.noticesLanded();
-  if (usage !== undefined) await host.emit({ kind: 'usage', usage, durationMs });
-  return record.uuid;
-}
-
-/** What a person stopped stays as far as it was said; what a stopped process said is said again by the continued turn. */
-async function recordInterrupted(host: TurnHost, answer: ModelTurn): Promise<void> {
-  const { chat, model } = host;
-  const spoken = answer.spoken();
-  const stop = stopKindOf(host.signal);
-  if (!endsProcess(stop) && (spoken.parts?.length ?? 0) > 0) {
-    await chat.append([assistantRecord(chat.context, { model: model.name, message: spoken })], { durable: false });
-  }
-  host.inFlight = undefined;
 }
 
 function stopReasonOf(finish: ModelFinish): StopReason {

@@ -308,6 +308,22 @@ describe('after a response', () => {
     ]);
   });
 
+  test('[ACP-3, ACP-5] what was to follow a result that is too long for a line follows the error in its place', async () => {
+    const peer = rawPeer(
+      (connection) =>
+        connection.onRequest(ask, (params, _signal, afterResponse) => {
+          afterResponse(() => void connection.notify(note, params));
+          return { text: 'x'.repeat(2_000) };
+        }),
+      { maxOutboundLineBytes: 1_000 },
+    );
+    peer.send(call(1, 'ask', { n: 1 }));
+    expect([await peer.next(), await peer.next()]).toMatchObject([
+      { id: 1, error: { code: -32603 } },
+      { method: 'note', params: { n: 1 } },
+    ]);
+  });
+
   test('[ACP-3] a request that fails is followed by nothing', async () => {
     const followed: string[] = [];
     const peer = rawPeer((connection) =>
@@ -436,6 +452,27 @@ describe('the end of the connection', () => {
     expect(stray).toEqual([]);
   });
 
+  test.each(['output', 'input and then its output'])(
+    '[ACP-9, CLI-4] a handler that was writing when the peer closed its %s is no internal error to be logged',
+    async (closed) => {
+      const peer = rawPeer((connection) =>
+        connection.onRequest(hang, async () => {
+          for (;;) await connection.notify(note, { text: 'x'.repeat(1 << 20) });
+        }),
+      );
+      peer.fromConnection.pause();
+      peer.send(call(1, 'hang'));
+      await once(peer.fromConnection, 'readable');
+      if (closed !== 'output') {
+        peer.toConnection.end();
+        await onceAborted(peer.connection.signal);
+      }
+      peer.fromConnection.destroy(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' }));
+      await peer.connection.closed;
+      expect(peer.logged).toEqual([]);
+    },
+  );
+
   test('[ACP-9] a broken input ends it', async () => {
     const peer = rawPeer();
     peer.toConnection.destroy(new Error('read ECONNRESET'));
@@ -500,4 +537,8 @@ test('[ACP-9, ACP-13] 25,000 requests over one signal leak no listeners and no m
 function collectGarbage(): void {
   setFlagsFromString('--expose-gc');
   runInNewContext('gc')();
+}
+
+async function onceAborted(signal: AbortSignal): Promise<void> {
+  if (!signal.aborted) await once(signal, 'abort');
 }

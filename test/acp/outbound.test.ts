@@ -2,6 +2,7 @@ import { PassThrough, Writable } from 'node:stream';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { createConnection } from '../../src/acp/connection.ts';
+import { HangUpError } from '../../src/acp/errors.ts';
 import { Outbox } from '../../src/acp/outbox.ts';
 import { anyNotification, anyRequest } from './any-method.ts';
 import { call, logTo, rawPeer } from './raw-peer.ts';
@@ -111,15 +112,17 @@ describe('writes', () => {
 
   test('[ACP-9] an outbox reports a broken stream once and rejects whoever waits', async () => {
     const output = new Gate();
-    const broken: string[] = [];
-    const outbox = new Outbox(output, (error) => broken.push(error.message));
+    const broken: unknown[] = [];
+    const outbox = new Outbox(output, (reason) => broken.push(reason));
     void outbox.push('x'.repeat(100_000));
-    const waiting = expect(outbox.ready()).rejects.toThrow('EPIPE');
-    output.destroy(new Error('EPIPE'));
+    const cause = new Error('EPIPE');
+    const gone = { name: 'HangUpError', kind: 'transport', cause };
+    const waiting = expect(outbox.ready()).rejects.toMatchObject(gone);
+    output.destroy(cause);
     await waiting;
-    await expect(outbox.push('more')).rejects.toThrow('EPIPE');
+    await expect(outbox.push('more')).rejects.toMatchObject(gone);
     await outbox.flushed();
-    expect(broken).toEqual(['EPIPE']);
+    expect(broken).toEqual([expect.objectContaining(gone)]);
   });
 });
 
@@ -200,4 +203,12 @@ test('[ACP-5] a peer that asks and never reads is not read any more once too muc
   input.end();
   await connection.closed;
   expect(answered.length).toBe(40);
+});
+
+test('[ACP-5, ACP-9] what was left unread when the output was ended holds up no reading', () => {
+  const outbox = new Outbox(new Gate(), () => {});
+  void outbox.push('x'.repeat(1_000_000));
+  expect(outbox.backlog).toBe(1_000_000);
+  outbox.close(new HangUpError('local', 'ended'));
+  expect(outbox.backlog).toBe(0);
 });

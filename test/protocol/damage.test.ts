@@ -170,6 +170,8 @@ test('[TR-4, TR-2, TR-3, EL-3] a question is asked again whatever is damaged aro
   const next = await Peer.start({ home, restore: true });
   for (const [name, id] of ids) {
     expect(await loadInEveryWay(next, id, name), name).toBe(false);
+    const cardIds = next.updates(id).flatMap((update) => ('toolCallId' in update ? [update.toolCallId] : []));
+    for (const cardId of cardIds) expect(cardId, name).toBeTypeOf('string');
     const last = next.updates(id).findLast((update) => 'toolCallId' in update && update.toolCallId === callId);
     expect(last, name).toMatchObject({ sessionUpdate: 'tool_call_update', status: 'completed' });
   }

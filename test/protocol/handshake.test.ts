@@ -77,8 +77,11 @@ test('[ACP-12] the handshake keys are given when the client or the environment a
   const guarded = new RawChild({ env: { QWEN_CODE_PRIVATE_EXTERNAL_TOOL_GUARD: 'required-v1' } });
   const result = await initialize(guarded, recorded?.frame.params);
   expect(result._meta).toMatchObject({ [GUARD]: 'required-v1', [LIVENESS]: { v: 1 } });
-  const pong = await guarded.call(1, 'qwen/status/channel/ping', { v: 1, nonce: 'n-1' });
-  expect(pong.result).toEqual({ v: 1, nonce: 'n-1' });
+  // The reference's daemon sends a number, counted from 0, and ends a child that gives anything else back.
+  for (const nonce of [0, 1, 2 ** 53 - 1, 'n-1']) {
+    const pong = await guarded.call(`ping ${nonce}`, 'qwen/status/channel/ping', { v: 1, nonce });
+    expect(pong.result).toEqual({ v: 1, nonce });
+  }
 });
 
 test('[ACP-12] what the daemon asks at start-up and every few seconds is answered, under both names', async () => {
@@ -96,6 +99,35 @@ test('[ACP-12] what the daemon asks at start-up and every few seconds is answere
     });
     expect(await ask('status/channel/ping', { v: 1, nonce: prefix })).toEqual({ v: 1, nonce: prefix });
   }
+});
+
+test('[ACP-12, RS-8] the status of a session is told in the shapes of its routes, and changes nothing', async () => {
+  const child = new RawChild({ restore: true });
+  const saved = child.home.place('e5b-continue-noflag');
+  const sessionId = child.home.place('c0.dangling');
+  const before = child.home.bytes(sessionId);
+  await child.call('load', 'session/load', { sessionId, cwd: CWD, mcpServers: [] });
+  const ask = async (name: string, id = sessionId) =>
+    (await child.call(name, `qwen/${name}`, { sessionId: id, cwd: CWD })).result;
+  const own = { v: 1, sessionId };
+  // The question is asked again, so there is nothing to go on with.
+  expect(await ask('status/session/context')).toMatchObject({
+    ...own,
+    recovery: { kind: 'clean', canContinue: false },
+  });
+  expect(await ask('status/session/stats')).toMatchObject({ ...own, promptCount: 1, tools: { totalCalls: 0 } });
+  expect(await ask('status/session/tasks')).toMatchObject({ ...own, tasks: [] });
+  expect(await ask('status/session/agents')).toMatchObject({ ...own, tasks: [] });
+  expect(await ask('status/session/supported_commands')).toEqual({ ...own, availableCommands: [] });
+  expect(await ask('control/session/goal/get')).toMatchObject({ active: null, snapshot: { goal: null } });
+  expect(child.home.bytes(sessionId)).toEqual(before);
+
+  // A transcript can be read of a session that is not live.
+  const transcript = await ask('status/session/transcript', saved);
+  expect(transcript).toMatchObject({ v: 1, sessionId: saved, hasMore: false });
+  const { updates } = await ask('session/loadUpdates', saved);
+  expect(transcript.events.map(({ data }: { data: unknown }) => data)).toEqual(updates);
+  expect((await child.call('x', 'session/prompt', { sessionId: saved, prompt: [] })).error.code).toBe(-32002);
 });
 
 test.each<[string, object | undefined, (updates: unknown[], transcript: string) => void]>([

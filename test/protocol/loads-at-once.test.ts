@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { rmSync, writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { thisProcess } from '../../src/session/lock-owner.ts';
 import { responseIds } from '../support/evidence.ts';
 import { Home, Peer, RESTORE, SUPPRESS, submit } from '../support/peer.ts';
 
@@ -125,5 +127,75 @@ test('[LS-7, TR-7] a prompt that is sent together with loads of an idle session 
     expect(stopReason).toBe('end_turn');
     const all = await Promise.all([sendAll(peer, id, [OPEN, SHUT_RESUME]), peer.prompt(id, 'hello again')]);
     expect(all[1].stopReason).toBe('end_turn');
+  }
+});
+
+test('[LS-7, TR-7, ACP-2] in a session that closes nothing begins, and a load behind the close finds its last records', async () => {
+  const peer = await Peer.start();
+  for (let round = 0; round < 5; round++) {
+    const id = await peer.newSession();
+    const { turn } = await peer.askIn(id);
+    const [closed, late, loaded, branched] = await Promise.allSettled([
+      peer.request('session/close', { sessionId: id }),
+      peer.prompt(id, 'too late'),
+      peer.load(id),
+      peer.request('qwen/control/session/branch', { sessionId: id, cwd: '/srv/project' }),
+    ]);
+    expect(await turn).toEqual({ stopReason: 'cancelled' });
+    expect(closed).toMatchObject({ status: 'fulfilled' });
+    expect(late).toMatchObject({ status: 'rejected', reason: { code: -32002 } });
+    expect(loaded).toMatchObject({ status: 'fulfilled' });
+    expect(branched).toMatchObject({ status: 'fulfilled' });
+    expect(responseIds(peer.home.records(id))).toHaveLength(1);
+    expect((await peer.prompt(id, 'hello')).stopReason).toBe('end_turn');
+  }
+});
+
+test('[LS-7, TR-7] a load behind a close that waits for a lock waits with it', async () => {
+  const peer = await Peer.start();
+  const id = await peer.newSession();
+  await peer.askIn(id);
+  const lock = `${peer.home.file(id)}.lock`;
+  writeFileSync(lock, JSON.stringify(thisProcess()));
+  let loaded = false;
+  const closing = peer.request('session/close', { sessionId: id });
+  const loading = peer.load(id).finally(() => {
+    loaded = true;
+  });
+  for (let times = 0; times < 50; times++) await peer.roundTrip();
+  expect(loaded).toBe(false);
+  rmSync(lock);
+  await Promise.all([closing, loading]);
+  expect(responseIds(peer.home.records(id))).toHaveLength(1);
+  expect((await peer.prompt(id, 'hello')).stopReason).toBe('end_turn');
+});
+
+test('[LS-7, ACP-2] a load behind a delete that waits for a lock finds no session, and leaves none', async () => {
+  const peer = await Peer.start();
+  for (const live of [true, false]) {
+    const id = await peer.newSession();
+    await peer.prompt(id, 'hello');
+    if (!live) await peer.request('session/close', { sessionId: id });
+    const lock = `${peer.home.file(id)}.lock`;
+    writeFileSync(lock, JSON.stringify(thisProcess()));
+    const deleting = peer.request('session/delete', { sessionId: id });
+    const loading = peer.load(id);
+    loading.catch(() => {});
+    for (let times = 0; times < 50; times++) await peer.roundTrip();
+    rmSync(lock);
+    expect(await deleting).toEqual({});
+    await expect(loading).rejects.toMatchObject({ code: -32002 });
+    await expect(peer.prompt(id, 'hello')).rejects.toMatchObject({ code: -32002 });
+    expect(peer.home.bytes(id)).toHaveLength(0);
+  }
+});
+
+test('[ACP-2, ACP-12] of sessions that are to be created under one id at once, one is', async () => {
+  const peer = await Peer.start();
+  for (let round = 0; round < 5; round++) {
+    const params = { cwd: '/srv/project', mcpServers: [], _meta: { 'qwen-code/sessionId': randomUUID() } };
+    const created = await Promise.allSettled(Array.from({ length: 8 }, () => peer.request('session/new', params)));
+    expect(created.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    for (const { status, reason } of created as Any[]) if (status === 'rejected') expect(reason.code).toBe(-32602);
   }
 });

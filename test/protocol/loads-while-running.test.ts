@@ -96,6 +96,28 @@ for (const { name, ask } of QUESTIONS) {
   }
 }
 
+test('[BT-2, LS-1, RS-10] a load between two answers of a batch shows the first as given and the second as open', async () => {
+  const peer = await Peer.start({ restore: true });
+  const id = await peer.newSession();
+  const { turn, asked } = await peer.askIn(id, '[[asktwice]]');
+  asked.answer(submit({ 0: 'Blue' }));
+  const second = await peer.question();
+  const [first, open] = [asked, second].map(({ params }) => params.toolCall.toolCallId) as [string, string];
+  const onDisk = peer.home.bytes(id);
+  for (const { how, look } of LOOKS) {
+    const { shown } = await look(peer, id);
+    if (shown === undefined || how === 'loadUpdates') continue;
+    expect(statuses(shown, first), how).toEqual(['in_progress', 'completed']);
+    expect(statuses(shown, open), how).toEqual(['in_progress']);
+  }
+  expect(peer.home.bytes(id).equals(onDisk)).toBe(true);
+  second.answer(submit({ 0: 'Small' }));
+  expect(await turn).toMatchObject({ stopReason: 'end_turn' });
+  expect(responseIds(peer.home.records(id))).toEqual([first, open]);
+  const { shown } = await streamed(peer, id, () => peer.load(id));
+  for (const callId of [first, open]) expect(statuses(shown, callId)).toEqual(['in_progress', 'completed']);
+});
+
 const WORDS = Array.from({ length: 150 }, (_, at) => `w${at} `);
 const STREAM = { rules: [{ steps: WORDS.flatMap((text) => [{ text }, { wait: 1 }]) }] };
 

@@ -1,39 +1,12 @@
-import { onTestFinished, expect, test } from 'vitest';
-import { chunk, startGeminiServer } from '../support/gemini-server.ts';
-import { DECLINE, Home, Peer, SUPPRESS, submit } from '../support/peer.ts';
+import { expect, test } from 'vitest';
+import { geminiPeer, seenBy } from '../support/gemini-peer.ts';
+import { DECLINE, SUPPRESS, submit } from '../support/peer.ts';
 import { asks, COLOUR, call, dangling, FEATURES } from '../support/sessions.ts';
 
 const CONTINUE = { 'qwen.daemon.continueLastTurn': true };
 
-/** Each content of a request as its role and parts, function calls and responses with their ids. */
-// biome-ignore lint/suspicious/noExplicitAny: a provider's request
-function seenBy(body: any): string[] {
-  // biome-ignore lint/suspicious/noExplicitAny: a provider's request
-  return body.contents.map(({ role, parts }: any) => {
-    // biome-ignore lint/suspicious/noExplicitAny: a provider's request
-    const words = parts.map(({ text, functionCall, functionResponse: response }: any) => {
-      if (functionCall) return `call ${functionCall.id}`;
-      if (!response) return text;
-      return response.response.output
-        ? `${response.id} ${response.response.output.split('\n').at(-1)}`
-        : `${response.id} failed`;
-    });
-    return `${role}: ${words.join(', ')}`;
-  });
-}
-
-async function start() {
-  const server = await startGeminiServer({ chunks: [chunk([{ text: 'fine' }], 'STOP')] });
-  onTestFinished(() => server.close());
-  const env = { GEMINI_API_KEY: 'k', GOOGLE_GEMINI_BASE_URL: server.url };
-  const home = new Home();
-  const args = ['--auth-type', 'gemini', '--model', 'gemini-test'];
-  const peer = await Peer.start({ home, restore: true, script: null, args, env });
-  return { server, home, peer };
-}
-
 test('[RS-4, LS-6] the model gets the real answer for the same call, after its turn and nothing else', async () => {
-  const { server, home, peer } = await start();
+  const { server, home, peer } = await geminiPeer();
   const sessionId = dangling(home, asks('call_1', COLOUR), asks('call_2', FEATURES));
   await peer.load(sessionId);
   const turn = peer.restore(sessionId);
@@ -46,7 +19,7 @@ test('[RS-4, LS-6] the model gets the real answer for the same call, after its t
 });
 
 test('[RS-5, RS-10] the model hears of a decline with the next prompt, not before', async () => {
-  const { server, home, peer } = await start();
+  const { server, home, peer } = await geminiPeer();
   const sessionId = dangling(home, asks('call_1', COLOUR), asks('call_2', FEATURES));
   await peer.load(sessionId);
   const turn = peer.restore(sessionId);
@@ -60,7 +33,7 @@ test('[RS-5, RS-10] the model hears of a decline with the next prompt, not befor
 });
 
 test('[LS-6, BT-5, RS-8, TR-9] what dangles is closed for the model, and on disk, by a prompt or a continue', async () => {
-  const { server, home, peer } = await start();
+  const { server, home, peer } = await geminiPeer();
   const mixed = [asks('call_1', COLOUR), call('call_2', 'read_file', { file_path: 'a.txt' })];
   const prompted = dangling(home, ...mixed);
   const continued = dangling(home, ...mixed);

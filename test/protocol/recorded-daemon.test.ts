@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { play, type Seen, shapeOf } from '../support/player.ts';
+import { play } from '../support/player.ts';
+import { type Seen, shapeOf } from '../support/recordings.ts';
 
 /** The transcript was written in the test, too: its records have ids, numbered here as they come, and times of their own. */
 function timeless(seen: readonly Seen[]): unknown {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { type Played, play, recordedTranscript } from '../support/player.ts';
+import { type Played, play } from '../support/player.ts';
+import { recordedTranscript } from '../support/recordings.ts';
 
 interface Row {
   readonly recording: string;

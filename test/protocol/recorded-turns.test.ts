@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { play, recordedTranscript, type Seen, shapeOf } from '../support/player.ts';
+import { play } from '../support/player.ts';
+import { formsOf, recordedTranscript, type Seen, shapeOf } from '../support/recordings.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: frames and records of every form are changed
 type Json = any;
@@ -135,6 +136,11 @@ for (const row of TURNS) {
     const { recorded, ours, home, sessionId } = await play(row.recording, row.placed);
     const { frames = asIs, records = asIs } = row;
     expect(ours).toEqual(frames([...recorded]));
-    expect(shapeOf(home.records(sessionId))).toEqual(records(shapeOf(recordedTranscript(row.recording))));
+    const transcript = recordedTranscript(row.recording);
+    expect(shapeOf(home.records(sessionId))).toEqual(records(shapeOf(transcript)));
+    const forms = formsOf(transcript);
+    const known = [...formsOf(home.records(sessionId))].filter(([kind]) => forms.has(kind));
+    expect(known.length).toBeGreaterThan(3);
+    expect(known).toEqual(known.map(([kind]) => [kind, forms.get(kind)]));
   });
 }

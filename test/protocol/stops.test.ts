@@ -91,6 +91,21 @@ test('[BT-1, RS-6, ACP-9, TR-3] with the switch on a process that is stopped whi
   for (const question of left) await completes(next, question);
 });
 
+test('[BT-1, RS-6, ACP-9] a client that only stops reading for good ends a tracked turn as nobody, and nothing is written of it', async () => {
+  const peer = await Peer.start({ restore: true });
+  const id = await peer.newSession();
+  const turn = peer.prompt(id, '[[ask1]]', { 'qwen-code/invocation': { promptId: 'prompt-1' } });
+  turn.catch(() => {});
+  await peer.question();
+  const onDisk = peer.home.bytes(id);
+  peer.child.stdout.destroy();
+  // Its answer meets the broken pipe.
+  peer.roundTrip().catch(() => {});
+  expect(await peer.exited).toEqual(CLEAN);
+  expect(peer.home.bytes(id).equals(onDisk)).toBe(true);
+  expect(peer.stderr).toBe('');
+});
+
 test('[RS-6, ACP-9, LS-5] with the switch off a stopped process leaves what the reference was seen to leave', async () => {
   const home = new Home();
   for (const { how, stop, exit, off } of PROCESS_STOPS.filter(({ off }) => off !== undefined)) {

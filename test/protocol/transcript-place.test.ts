@@ -51,3 +51,19 @@ test('[TR-6] what the child creates is for its owner alone', async () => {
   for (let folder = dirname(file); folder !== peer.home.path; folder = dirname(folder))
     expect(mode(folder)).toBe(0o700);
 });
+
+test.each(['/proc/sessions', '/dev/null', '/dev/null/sessions'])(
+  '[TR-1, ACP-4] a home that can hold no folder, %s, is an error of each prompt, and the child serves on',
+  async (path) => {
+    const peer = await Peer.start({ env: { QWEN_HOME: path } });
+    const id = await peer.newSession();
+    for (const text of ['one', 'two']) {
+      await expect(peer.prompt(id, text)).rejects.toMatchObject({
+        code: -32603,
+        data: { code: 'session_storage_failed' },
+      });
+    }
+    expect((await peer.request('session/list', {})).sessions).toEqual([]);
+    expect(await peer.eof()).toEqual({ code: 0, signal: null });
+  },
+);

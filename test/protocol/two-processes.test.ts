@@ -71,6 +71,23 @@ test('[TR-7, TR-5] of two processes that ask the same question only one writes t
   expect(home.records(id).map(({ parentUuid }) => parentUuid)).toEqual([null, ...uuids.slice(0, -1)]);
 });
 
+test('[TR-7, RS-1] what another process has answered since the load is not asked again', async () => {
+  const home = new Home();
+  const id = home.place('c0.dangling');
+  const [late, first] = [await Peer.start({ home, restore: true }), await Peer.start({ home, restore: true })];
+  for (const peer of [late, first]) await peer.load(id);
+  const turn = first.restore(id);
+  (await first.question()).answer(submit({ 0: 'Red' }));
+  await turn;
+
+  const written = home.bytes(id);
+  await expect(late.restore(id)).rejects.toEqual(CHANGED);
+  expect(late.unanswered).toBe(0);
+  expect(home.bytes(id)).toEqual(written);
+  expect((await late.load(id))._meta).toEqual({ hasRunningBackgroundTasks: false });
+  expect(await late.restore(id)).toEqual({ stopReason: 'end_turn' });
+});
+
 test.each<[string, (file: string) => void, 'asked again' | 'gone' | 'unknown']>([
   ['was cut inside its last record', (file) => truncateSync(file, readFileSync(file).length - 20), 'gone'],
   ['was replaced by an equal one', replace, 'asked again'],

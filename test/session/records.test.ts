@@ -103,8 +103,11 @@ const CONTEXT: records.RecordContext = {
   now: () => new Date('2026-11-30T12:00:00.000Z'),
 };
 
+/** Recorded to be read: they hold records that this program never writes. */
+const READ_ONLY = ['r1-parts.dangling.jsonl', 'r2-pages.dangling.jsonl'];
+
 describe('recorded transcripts', () => {
-  test.each(readdirSync(TRANSCRIPTS).filter((name) => name.endsWith('.jsonl')))(
+  test.each(readdirSync(TRANSCRIPTS).filter((name) => name.endsWith('.jsonl') && !READ_ONLY.includes(name)))(
     '[TR-1, TR-10] %s is rebuilt byte for byte, keys in order',
     (name) => {
       const lines = readFileSync(new URL(name, TRANSCRIPTS), 'utf8').split('\n').filter(Boolean);

@@ -1,17 +1,9 @@
-import { readFileSync, utimesSync } from 'node:fs';
+import { utimesSync } from 'node:fs';
 import { type Asked, Home, Peer, type RecordedFrame, recordedFrames } from './peer.ts';
+import { type Seen, seenIn } from './recordings.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: frames and records of every form are compared
 type Json = any;
-
-/** What of a message from the agent is compared: everything but our own texts, ids of its own making and durations. */
-export type Seen =
-  | { readonly update: Json }
-  | { readonly asked: Json }
-  | { readonly answered: string; readonly result: Json }
-  | { readonly answered: string; readonly error: number }
-  | { readonly drained: Json }
-  | { readonly notified: string };
 
 export interface Played {
   /** What the reference sent, and what our child sent to the same frames. */
@@ -19,15 +11,6 @@ export interface Played {
   readonly ours: readonly Seen[];
   readonly home: Home;
   readonly sessionId: string;
-}
-
-/** The records of a recorded transcript. */
-export function recordedTranscript(name: string): Json[] {
-  const file = new URL(`../fixtures/wire/transcripts/${name}.jsonl`, import.meta.url);
-  return readFileSync(file, 'utf8')
-    .split('\n')
-    .filter((line) => line !== '')
-    .map((line) => JSON.parse(line));
 }
 
 /**
@@ -91,32 +74,6 @@ function touch(file: string, exchange: readonly RecordedFrame[]): void {
   utimesSync(file, seconds, seconds);
 }
 
-/** A transcript as far as it is compared: order, kinds, links and outcomes of its records. */
-export function shapeOf(records: readonly Json[]): Json[] {
-  return records.map((record, index) => {
-    const { type, subtype, uuid: _, parentUuid, message, systemPayload, toolCallResult } = record;
-    const { status, executionStatus } = toolCallResult ?? {};
-    const back = parentUuid === null ? null : index - records.findIndex(({ uuid }) => uuid === parentUuid);
-    return JSON.parse(
-      JSON.stringify({
-        record: subtype ?? type,
-        back,
-        role: message?.role,
-        parts: message?.parts.map(partOf),
-        event: systemPayload?.uiEvent?.['event.name'],
-        status,
-        executionStatus,
-      }),
-    );
-  });
-}
-
-function partOf({ text, functionCall, functionResponse }: Json): string {
-  if (functionCall) return `call ${functionCall.id} ${functionCall.name}`;
-  if (functionResponse) return `${Object.keys(functionResponse.response)} ${functionResponse.id}`;
-  return text === undefined ? 'other' : 'text';
-}
-
 function sessionIdOf(exchange: readonly RecordedFrame[]): string {
   return exchange.map(({ frame }) => frame?.params?.sessionId ?? frame?.result?.sessionId).find((id) => id);
 }
@@ -152,76 +109,3 @@ function answer(asked: Asked | undefined, { result, error }: Json): void {
   if (error) asked?.refuse(error.code, error.message);
   else asked?.answer(result);
 }
-
-const DRAIN = 'craft/drainMidTurnQueue';
-/** What a daemon is told of the workspace and of work in the background is each agent's own. */
-const isOwn = (method: string): boolean => /^qwen\/(status|notify|control\/workspace)\//.test(method);
-
-function seenIn(messages: readonly { readonly out: boolean; readonly message: Json }[], daemon: boolean): Seen[] {
-  const methods = new Map<unknown, string>();
-  const seen: Seen[] = [];
-  for (const { out, message } of messages) {
-    if (message === undefined) continue;
-    if (out) {
-      if (message.method && message.id !== undefined) methods.set(message.id, message.method);
-      continue;
-    }
-    const { method, params, error } = message;
-    if (method === undefined) {
-      const answered = methods.get(message.id) ?? 'nothing';
-      if (answered === 'initialize' || isOwn(answered)) continue;
-      seen.push(error ? { answered, error: error.code } : { answered, result: resultOf(message) });
-    } else if (method === 'session/update') {
-      if (params.update.sessionUpdate !== 'available_commands_update') seen.push({ update: params.update });
-    } else if (method === 'session/request_permission') seen.push({ asked: params });
-    else if (method === DRAIN) {
-      // The reference asks other clients, too, and has a key of its own for a guard that we have not.
-      const { todoStopGuardWatchQueuedPrompt: _, ...rest } = params;
-      if (daemon) seen.push({ drained: rest });
-    } else if (!isOwn(method)) seen.push({ notified: method });
-  }
-  return joined(seen).map(comparable);
-}
-
-/** Settings are each agent's own. */
-function resultOf({ result }: Json): Json {
-  const { modes: _modes, models: _models, configOptions: _options, ...rest } = result;
-  return rest;
-}
-
-/** Replaces what is worded by the agent, measured or made up. */
-function comparable(value: Json): Json {
-  if (typeof value === 'string')
-    return value.replace(/(User has provided the following answers|The user answered):/g, '<answered>:');
-  if (Array.isArray(value)) return value.map(comparable);
-  if (typeof value !== 'object' || value === null) return value;
-  if (value.sessionUpdate === 'tool_call_update' && value.status === 'failed') {
-    const text = value.content[0].content.text === '' ? '' : '<why it failed>';
-    return {
-      ...comparable({ ...value, status: '' }),
-      status: 'failed',
-      content: [{ type: 'content', content: { type: 'text', text } }],
-    };
-  }
-  return Object.fromEntries(
-    Object.entries<Json>(value).map(([key, inner]) => {
-      if (key === 'durationMs' && Number.isSafeInteger(inner)) return [key, '<ms>'];
-      if (key.endsWith('Uuid') && /^[0-9a-f-]{36}$/.test(inner)) return [key, '<uuid>'];
-      return [key, comparable(inner)];
-    }),
-  );
-}
-
-/** Joins streamed text: where it is cut is the model's matter. */
-function joined(seen: readonly Seen[]): Seen[] {
-  const all: Json[] = [];
-  for (const one of seen) {
-    const last = all.at(-1);
-    if (isText(one) && isText(last)) last.update.content.text += one.update.content.text;
-    else all.push(structuredClone(one));
-  }
-  return all;
-}
-
-const isText = (seen: Json): seen is { update: Json } =>
-  seen?.update?.sessionUpdate === 'agent_message_chunk' && seen.update._meta === undefined;

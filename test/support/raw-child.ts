@@ -73,16 +73,20 @@ export class RawChild {
   }
 
   async *#read(): AsyncGenerator<Frame> {
-    let rest = '';
+    // A long line comes in many pieces; joining them one by one would be quadratic.
+    let pieces: string[] = [];
     for await (const chunk of this.child.stdout.setEncoding('utf8')) {
-      const lines = `${rest}${chunk}`.split('\n');
-      rest = lines.pop() ?? '';
+      pieces.push(chunk);
+      if (!chunk.includes('\n')) continue;
+      const lines = pieces.join('').split('\n');
+      pieces = [lines.pop() ?? ''];
       for (const line of lines) {
         const frame = parsed(line);
         if (frame === undefined) this.noise.push(line);
         else yield frame;
       }
     }
+    const rest = pieces.join('');
     if (rest !== '') this.noise.push(rest);
   }
 }
