@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { client, methods, ndJsonStream } from '@agentclientprotocol/sdk';
+import { playOverHttp } from './demo-http.mjs';
 
 const CLI = fileURLToPath(new URL('../dist/cli.js', import.meta.url));
 const SCRIPT = fileURLToPath(new URL('../demo/script.json', import.meta.url));
@@ -148,7 +149,9 @@ try {
   const stopped = await askAndLose('SIGTERM     the agent stops cleanly', (agent) => agent.kill('SIGTERM'));
   assert.deepEqual(stopped.end, { code: 0, signal: null }, 'a clean stop exits with code 0');
   await loadAndAnswer(stopped, 'SQLite');
-  say('\nBoth questions survived. That is what qwen-acp is for.');
+  say('\n3. Over HTTP: the daemon is killed, the next one is stopped, the third gets your answer.');
+  await playOverHttp({ cli: CLI, script: SCRIPT, root, say });
+  say('\nEvery question survived. That is what qwen-acp is for.');
 } catch (error) {
   console.error('\nThe demo failed:', error);
   process.exitCode = 1;
