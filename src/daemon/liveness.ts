@@ -1,9 +1,8 @@
-import { randomUUID } from 'node:crypto';
 import { DeadlineError, HangUpError } from '../acp/errors.ts';
 
 export interface PingedPeer {
   /** Resolves with the nonce that came back; rejects with `DeadlineError` when none did in time. */
-  ping(nonce: string, deadlineMs: number): Promise<string>;
+  ping(nonce: number, deadlineMs: number): Promise<unknown>;
   /** Grows with everything that is heard of the peer. */
   heard(): number;
   dead(cause: unknown): void;
@@ -23,8 +22,10 @@ const MAX_MISSED = 2;
  */
 export function keepPinging(peer: PingedPeer, { intervalMs, timeoutMs }: PingTimes): () => void {
   let missed = 0;
+  let pings = 0;
   const ping = async (): Promise<void> => {
-    const nonce = randomUUID();
+    pings += 1;
+    const nonce = pings;
     const heard = peer.heard();
     try {
       const answer = await peer.ping(nonce, timeoutMs);

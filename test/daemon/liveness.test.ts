@@ -19,7 +19,7 @@ async function pinged(...answers: Answer[]): Promise<{ pings: number; deadAfter:
         if (answer === 'nothing, but busy') heard += 1;
         if (answer === 'gone') throw new HangUpError('eof', 'gone');
         if (answer?.startsWith('nothing')) throw new DeadlineError('ping', deadlineMs);
-        return answer === 'nonce' ? nonce : 'another';
+        return answer === 'nonce' ? nonce : nonce - 1;
       },
       heard: () => heard,
       dead: () => {
