@@ -31,7 +31,9 @@ export async function serve(options: ServeOptions, { version, logLevel }: ServeC
   process.stdout.on('error', () => {});
   process.stdout.write(`qwen-acp serve listening on http://${host}:${port}\n`);
   process.on('unhandledRejection', (reason) => log.error('unhandled rejection', reason));
+  // Both before the first call needs them, and after the first that only asks whether the daemon is there.
   bridge.warmUp();
+  await import('./bodies.ts');
   await stopping;
   await Promise.race([stop(server, bridge, log), delay(STOP_MS)]);
   process.exit(0);
