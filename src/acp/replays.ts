@@ -6,6 +6,12 @@ import { FrameBatch, UpdateFrames } from './frames.ts';
 /** Bytes that are collected before they are sent. */
 const SEND_AT = 192 << 10;
 
+/**
+ * Bytes up to which a file's results are parsed and written again: copying them is faster only once V8 has compiled the
+ * loops that look at every byte.
+ */
+const PARSED_WHOLE = 1 << 20;
+
 /** Sends a session's conversation as updates, in order; `send` takes whole lines without the last line feed. */
 export async function streamReplay(
   { session, file, left, inFlight, damaged }: LoadedReplay,
@@ -16,7 +22,8 @@ export async function streamReplay(
   const replay = new Replay(left);
   if (file !== undefined) {
     const conversation = await readConversation(file);
-    for await (const items of conversation.batches({ rawResults: true, system: REPLAYED_SYSTEM })) {
+    const rawResults = file.size > PARSED_WHOLE;
+    for await (const items of conversation.batches({ rawResults, system: REPLAYED_SYSTEM })) {
       for (const item of items) {
         for (const event of replay.next(item)) frames.append(event, batch);
         if (batch.length >= SEND_AT) await flush(batch, send);

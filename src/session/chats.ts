@@ -8,7 +8,7 @@ import { readTail, type Tail } from './tail.ts';
 import { withTranscript } from './transcript-file.ts';
 
 /** Records of the tail that are read to open a session: enough to find where it was and which prompt was its last. */
-const TAIL_RECORDS = 32;
+const TAIL_RECORDS = 8;
 /** Damaged files that are remembered to have been warned of. */
 const MAX_WARNED = 1_000;
 

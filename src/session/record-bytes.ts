@@ -8,12 +8,6 @@ import type { TranscriptRecord } from './transcript.ts';
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
-const UUID = ascii('{"uuid":"');
-const PARENT = ascii('","parentUuid":');
-const NULL_SESSION = ascii('null,"sessionId":"');
-const SESSION = ascii(',"sessionId":"');
-const TIMESTAMP = ascii('","timestamp":"');
-const TYPE = ascii('","type":"');
 const SUBTYPE = ascii('subtype":"');
 const COMMA_QUOTE = ascii(',"');
 const COLON_QUOTE = ascii('":"');
@@ -68,91 +62,58 @@ export function plainStringEnd(bytes: Uint8Array, from: number, to: number): num
   return -1;
 }
 
-let high = 0;
-let low = 0;
-
-/** {@link plainStringEnd} that leaves a hash of what it passed in `high` and `low`. */
-function hashString(bytes: Uint8Array, from: number, to: number): number {
-  let a = 0x811c9dc5;
-  let b = 0x1b873593;
-  for (let at = from; at < to; at++) {
-    const byte = bytes[at] as number;
-    if (byte === QUOTE) {
-      high = a;
-      low = b;
-      return at;
-    }
-    if (byte === BACKSLASH || byte < 0x20 || byte > 0x7e) return -1;
-    a = Math.imul(a ^ byte, 0x01000193);
-    b = Math.imul(b ^ byte, 0x85ebca6b) ^ (b >>> 15);
+/** The 53-bit hash of an id. */
+export function hashOf(id: string): number {
+  let high = 0x811c9dc5;
+  let low = 0x1b873593;
+  for (let at = 0; at < id.length; at++) {
+    const unit = id.charCodeAt(at);
+    high = Math.imul(high ^ unit, 0x01000193);
+    low = Math.imul(low ^ unit, 0x85ebca6b) ^ (low >>> 15);
   }
-  return -1;
-}
-
-function hashed(): number {
   return (high >>> 0) * 0x20_0000 + (low >>> 11);
 }
 
-/** The 53-bit hash of an id that was read by parsing. */
-export function hashOf(id: string): number {
-  const bytes = Buffer.from(id);
-  let a = 0x811c9dc5;
-  let b = 0x1b873593;
-  for (const byte of bytes) {
-    a = Math.imul(a ^ byte, 0x01000193);
-    b = Math.imul(b ^ byte, 0x85ebca6b) ^ (b >>> 15);
-  }
-  high = a;
-  low = b;
-  return hashed();
-}
+/** Bytes in which a head is looked for; one with longer ids is read by parsing. */
+const HEAD_BYTES = 320;
+// A regular expression rather than a loop over bytes: a short file is read before V8 has compiled any loop.
+const PLAIN = String.raw`[\x20\x21\x23-\x5b\x5d-\x7e]*`;
+const HEAD = new RegExp(
+  `^\\{"uuid":"(${PLAIN})","parentUuid":(?:null|"(${PLAIN})"),"sessionId":"${PLAIN}","timestamp":"(${PLAIN})","type":"(${PLAIN})"`,
+);
 
 /** Whether bytes `from` to `to` begin with a record's head in the recorded form; if so, `head` says where and what. */
-export function matchHead(bytes: Uint8Array, from: number, to: number, head: Head): boolean {
-  if (!startsWith(bytes, from, UUID)) return false;
-  head.idFrom = from + UUID.length;
-  head.idTo = hashString(bytes, head.idFrom, to);
-  if (head.idTo === -1 || !startsWith(bytes, head.idTo, PARENT)) return false;
-  head.id = hashed();
-  let at = head.idTo + PARENT.length;
-  if (bytes[at] === QUOTE) {
-    at = hashString(bytes, at + 1, to);
-    if (at === -1 || !startsWith(bytes, at + 1, SESSION)) return false;
-    head.parent = hashed();
-    at += 1 + SESSION.length;
-  } else {
-    if (!startsWith(bytes, at, NULL_SESSION)) return false;
-    head.parent = NO_PARENT;
-    at += NULL_SESSION.length;
-  }
-  at = plainStringEnd(bytes, at, to);
-  if (at === -1 || !startsWith(bytes, at, TIMESTAMP)) return false;
-  head.timeFrom = at + TIMESTAMP.length;
-  head.timeTo = plainStringEnd(bytes, head.timeFrom, to);
-  if (head.timeTo === -1 || !startsWith(bytes, head.timeTo, TYPE)) return false;
-  at = head.timeTo + TYPE.length;
-  const end = plainStringEnd(bytes, at, to);
-  if (end === -1) return false;
-  head.type = typeCode(bytes, at, end);
-  head.end = end + 1;
+export function matchHead(bytes: Buffer, from: number, to: number, head: Head): boolean {
+  const match = HEAD.exec(bytes.toString('latin1', from, Math.min(to, from + HEAD_BYTES)));
+  if (match === null) return false;
+  const [text, id = '', parent, time = '', type = ''] = match;
+  head.idFrom = from + ID_AT;
+  head.idTo = head.idFrom + id.length;
+  head.id = hashOf(id);
+  head.parent = parent === undefined ? NO_PARENT : hashOf(parent);
+  head.end = from + text.length;
+  head.timeTo = head.end - '","type":""'.length - type.length;
+  head.timeFrom = head.timeTo - time.length;
+  head.type = typeCodeOf(type);
   return true;
 }
 
-const TYPES: readonly (readonly [Uint8Array, TypeCode])[] = [
-  [ascii('system'), SYSTEM],
-  [ascii('user'), USER],
-  [ascii('assistant'), ASSISTANT],
-  [ascii('tool_result'), TOOL_RESULT],
-];
+const ID_AT = '{"uuid":"'.length;
 
-function typeCode(bytes: Uint8Array, from: number, to: number): TypeCode {
-  for (const [name, code] of TYPES) if (to - from === name.length && startsWith(bytes, from, name)) return code;
-  return OTHER;
-}
-
-/** The type of a record that was read by parsing. */
+/** The code of a record's type. */
 export function typeCodeOf(type: string): TypeCode {
-  return typeCode(Buffer.from(type), 0, Buffer.byteLength(type));
+  switch (type) {
+    case 'system':
+      return SYSTEM;
+    case 'user':
+      return USER;
+    case 'assistant':
+      return ASSISTANT;
+    case 'tool_result':
+      return TOOL_RESULT;
+    default:
+      return OTHER;
+  }
 }
 
 /**

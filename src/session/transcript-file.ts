@@ -1,12 +1,34 @@
-import { constants, promises } from 'node:fs';
-import type { FileHandle } from 'node:fs/promises';
+import { closeSync, constants, fstatSync, lstatSync, openSync, read } from 'node:fs';
 import { SessionFault } from './faults.ts';
 import { errorCode, notAFile } from './storage-fault.ts';
+
+/** The reading end of a file. On callbacks, since loading `node:fs/promises` takes longer than reading a short transcript. */
+export class ReadHandle {
+  readonly #fd: number;
+
+  constructor(fd: number) {
+    this.#fd = fd;
+  }
+
+  /** Reads at most `length` bytes from `position` of the file to `offset` of `buffer`; 0 are read behind its end. */
+  read(buffer: Buffer, offset: number, length: number, position: number): Promise<{ readonly bytesRead: number }> {
+    return new Promise((resolve, reject) => {
+      read(this.#fd, buffer, offset, length, position, (error, bytesRead) => {
+        if (error) reject(error);
+        else resolve({ bytesRead });
+      });
+    });
+  }
+
+  close(): void {
+    closeSync(this.#fd);
+  }
+}
 
 /** A transcript opened for reading. `size` is fixed at opening: what is appended later is not read. */
 export interface TranscriptFile {
   readonly path: string;
-  readonly handle: FileHandle;
+  readonly handle: ReadHandle;
   /** Bytes. */
   readonly size: number;
   readonly ino: number;
@@ -19,15 +41,15 @@ export interface TranscriptFile {
  * file. The caller closes `handle`.
  * Throws `SessionFault` `invalid_params` for what is no regular file, `storage` for what cannot be opened.
  */
-export async function openTranscript(path: string): Promise<TranscriptFile | undefined> {
-  const handle = await openWithoutFollowing(path);
-  if (handle === undefined) return undefined;
+export function openTranscript(path: string): TranscriptFile | undefined {
+  const fd = openWithoutFollowing(path);
+  if (fd === undefined) return undefined;
   try {
-    const stats = await handle.stat();
+    const stats = fstatSync(fd);
     if (!stats.isFile()) throw notAFile(path, stats);
-    return { path, handle, size: stats.size, ino: stats.ino, mtimeMs: stats.mtimeMs };
+    return { path, handle: new ReadHandle(fd), size: stats.size, ino: stats.ino, mtimeMs: stats.mtimeMs };
   } catch (error) {
-    await handle.close();
+    closeSync(fd);
     throw unreadable(path, error);
   }
 }
@@ -38,21 +60,21 @@ export async function withTranscript<T>(
   limit: number | undefined,
   use: (file: TranscriptFile | undefined) => Promise<T>,
 ): Promise<T> {
-  const file = await openTranscript(path);
+  const file = openTranscript(path);
   try {
     return await use(file && limit !== undefined && limit < file.size ? { ...file, size: limit } : file);
   } finally {
-    await file?.handle.close();
+    file?.handle.close();
   }
 }
 
-async function openWithoutFollowing(path: string): Promise<FileHandle | undefined> {
+function openWithoutFollowing(path: string): number | undefined {
   try {
-    return await promises.open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    return openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch (error) {
     const code = errorCode(error);
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
-    if (code === 'ELOOP' || code === 'ENXIO') throw notAFile(path, await promises.lstat(path));
+    if (code === 'ELOOP' || code === 'ENXIO') throw notAFile(path, lstatSync(path));
     throw unreadable(path, error);
   }
 }

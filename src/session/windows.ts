@@ -26,7 +26,9 @@ export async function* readWindows(file: TranscriptFile, links: Links, records: 
     if (from >= records.length) return undefined;
     const { to, offset, length } = windowFrom(links, records, from);
     const at = turn++ % 2;
-    if (buffers[at]!.length < length) buffers[at] = Buffer.allocUnsafe(Math.max(length, WINDOW));
+    // The only window of a short list takes no more than it holds.
+    const room = from === 0 && to === records.length ? length : Math.max(length, WINDOW);
+    if (buffers[at]!.length < length) buffers[at] = Buffer.allocUnsafe(room);
     const buffer = buffers[at]!;
     const window = readBytes(file, buffer, offset, length).then((read) => ({ buffer, offset, length: read, from, to }));
     // It is awaited below; a reader that stops early leaves it unawaited.

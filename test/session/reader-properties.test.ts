@@ -22,7 +22,7 @@ function reader() {
 }
 
 async function opened<T>(path: string, use: (file: TranscriptFile) => Promise<T>): Promise<T> {
-  const file = await openTranscript(path);
+  const file = openTranscript(path);
   try {
     return await use(file!);
   } finally {

@@ -73,7 +73,7 @@ function transcriptPath({ params }: Frame): string | undefined {
 }
 
 async function opened<T>(request: Frame, use: (file: TranscriptFile) => Promise<T>): Promise<T> {
-  const file = await openTranscript(transcriptPath(request)!);
+  const file = openTranscript(transcriptPath(request)!);
   try {
     return await use(file!);
   } finally {

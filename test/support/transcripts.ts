@@ -17,7 +17,7 @@ export const CWD = '/srv/project';
 export async function transcriptOf(bytes: string | Uint8Array): Promise<TranscriptFile> {
   const path = join(tempFolder(), 'session.jsonl');
   writeFileSync(path, bytes);
-  const file = await openTranscript(path);
+  const file = openTranscript(path);
   if (!file) throw new Error(`${path} was not found`);
   onTestFinished(() => file.handle.close());
   return file;
