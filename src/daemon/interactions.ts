@@ -11,7 +11,7 @@ import { DaemonError } from './ports.ts';
 import type { InteractionEvent, PermissionReply, UnattendedReason } from './replies.ts';
 import { eventOf, outcomeOf, replyTo, requestEvent, resolvedEvent, unattendedReply } from './replies.ts';
 import { checkVote, questionsOf } from './votes.ts';
-import { type Waiting, WaitingRequests } from './waiting.ts';
+import { type TurnRecord, type Waiting, WaitingRequests } from './waiting.ts';
 
 export interface InteractionOptions {
   readonly strategy: PermissionStrategy;
@@ -39,12 +39,6 @@ export interface InteractionContext {
 
 /** How a turn of a session ended. `failed`: nobody knows what the child has written. */
 export type TurnEnd = 'completed' | 'cancelled_by_person' | 'failed';
-
-/** A turn in which something was asked. */
-interface TurnRecord {
-  /** Something was asked in it that nobody decided. */
-  undecided: boolean;
-}
 
 /** The longest that a timer can wait. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
@@ -84,7 +78,7 @@ export class Interactions {
       turn.undecided = true;
       return unattendedReply('session_closed');
     }
-    return this.#wait(request, context, key);
+    return this.#wait(request, context, key, turn);
   }
 
   /** What waits in a session, the oldest first. */
@@ -166,6 +160,7 @@ export class Interactions {
     request: RequestPermissionRequest,
     context: InteractionContext,
     key: JournalKey | undefined,
+    turn: TurnRecord,
   ): Promise<PermissionReply> {
     const pending: PendingInteraction = {
       requestId: randomUUID(),
@@ -186,7 +181,8 @@ export class Interactions {
         else if (resolution.kind === 'unattended') resolve(unattendedReply(resolution.reason));
         else reject(signal?.reason ?? new Error('the request was withdrawn'));
       };
-      const waiting: Waiting = { pending, key, settle, votes: new Map(), timer: undefined, committing: undefined };
+      const open = { votes: new Map(), timer: undefined, committing: undefined };
+      const waiting: Waiting = { pending, key, turn, settle, ...open };
       signal?.addEventListener('abort', withdraw, { once: true });
       this.#waiting.add(waiting);
       this.#startTimer(waiting);
@@ -233,7 +229,7 @@ export class Interactions {
   #end(waiting: Waiting, resolution: Resolution): void {
     const { pending } = waiting;
     clearTimeout(waiting.timer);
-    if (resolution.kind !== 'voted') this.#turn(pending.sessionId).undecided = true;
+    if (resolution.kind !== 'voted') waiting.turn.undecided = true;
     this.#waiting.end(waiting, outcomeOf(resolution));
     this.#options.publish(resolvedEvent(pending, resolution));
     waiting.settle(resolution);

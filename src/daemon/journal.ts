@@ -46,7 +46,7 @@ export class Journal {
   readonly #dir: string;
   readonly #log: Log;
   readonly #now: () => number;
-  /** Work on each file, in order. */
+  /** Work on each session's files, in order: what is forgotten is what was accepted before. */
   readonly #tails = new Map<string, Promise<void>>();
   /** The names of the files of each session, those of earlier processes included. */
   #names: Promise<Map<string, Set<string>>> | undefined;
@@ -62,7 +62,7 @@ export class Journal {
 
   /** Resolves once the vote is on disk to stay; rejects when it may not be. */
   record(key: JournalKey, vote: Vote): Promise<void> {
-    return this.#inOrder(key, async () => {
+    return this.#inOrder(key.sessionId, async () => {
       const folder = await this.#open();
       const temporary = join(this.#dir, `${randomUUID()}.tmp`);
       const file = await this.#openNew(temporary);
@@ -83,25 +83,29 @@ export class Journal {
 
   /** The vote that was accepted for this call, unless it is too old or cannot be read. */
   async find(key: JournalKey): Promise<Vote | undefined> {
-    await this.#tails.get(fileName(key));
+    await this.#tails.get(sessionPrefix(key.sessionId));
     try {
-      return this.#voteIn(await readFile(this.#path(key), 'utf8'), key);
+      const vote = this.#voteIn(await readFile(this.#path(key), 'utf8'), key);
+      // Another daemon may have accepted it since this one read the folder.
+      if (vote) await this.#noteName(key);
+      return vote;
     } catch (error) {
       if (!isMissing(error)) this.#log.warn('the journal of votes cannot be read', error);
       return undefined;
     }
   }
 
-  /** Forgets everything about a session: it was answered for good, or a person cancelled it. */
-  async forgetSession(sessionId: string): Promise<void> {
-    const prefix = sessionPrefix(sessionId);
-    const kept = await this.#kept();
-    const names = kept.get(prefix);
-    if (!names) return;
-    await Promise.all(Array.from(names, (name) => this.#tails.get(name)));
-    kept.delete(prefix);
-    await Promise.all(Array.from(names, (name) => rm(join(this.#dir, name), { force: true })));
-    await this.#synced(await this.#open());
+  /** Forgets what was accepted for a session so far: it was answered for good, or a person cancelled it. */
+  forgetSession(sessionId: string): Promise<void> {
+    return this.#inOrder(sessionId, async () => {
+      const prefix = sessionPrefix(sessionId);
+      const kept = await this.#kept();
+      const names = kept.get(prefix);
+      if (!names) return;
+      kept.delete(prefix);
+      await Promise.all(Array.from(names, (name) => rm(join(this.#dir, name), { force: true })));
+      await this.#synced(await this.#open());
+    });
   }
 
   async close(): Promise<void> {
@@ -129,15 +133,15 @@ export class Journal {
     return isSame && isFresh && isVote(entry['vote']) ? entry['vote'] : undefined;
   }
 
-  async #inOrder(key: JournalKey, work: () => Promise<void>): Promise<void> {
-    const name = fileName(key);
-    const done = (this.#tails.get(name) ?? Promise.resolve()).then(work);
+  async #inOrder(sessionId: string, work: () => Promise<void>): Promise<void> {
+    const prefix = sessionPrefix(sessionId);
+    const done = (this.#tails.get(prefix) ?? Promise.resolve()).then(work);
     const tail = done.catch(() => {});
-    this.#tails.set(name, tail);
+    this.#tails.set(prefix, tail);
     try {
       await done;
     } finally {
-      if (this.#tails.get(name) === tail) this.#tails.delete(name);
+      if (this.#tails.get(prefix) === tail) this.#tails.delete(prefix);
     }
   }
 

@@ -2,10 +2,18 @@ import type { JournalKey } from './journal.ts';
 import type { PendingInteraction, Resolution, Vote } from './ports.ts';
 import type { Outcome } from './replies.ts';
 
+/** A turn in which something was asked. */
+export interface TurnRecord {
+  /** Something was asked in it that nobody decided. */
+  undecided: boolean;
+}
+
 /** A request that waits, and how far it is. */
 export interface Waiting {
   readonly pending: PendingInteraction;
   readonly key: JournalKey | undefined;
+  /** The turn that it was asked in; by the time it ends, another may run. */
+  readonly turn: TurnRecord;
   /** Lets the child have its reply. */
   readonly settle: (resolution: Resolution) => void;
   votes: ReadonlyMap<string, Vote>;

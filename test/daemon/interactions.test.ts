@@ -245,6 +245,21 @@ test.each<[string, (first: ReturnType<typeof daemon>) => Promise<void>, boolean]
   else await vi.waitFor(() => expect(again.waiting()).toHaveLength(1));
 });
 
+test('[BT-4] a request that ends after its turn says nothing of the next one', async () => {
+  const first = daemon();
+  const abort = new AbortController();
+  const left = first.ask(asking([PARTS], { callId: 'call-0' }), { signal: abort.signal });
+  await first.interactions.turnEnded('session-1', 'ordinary', 'failed');
+  void first.ask();
+  abort.abort(new Error('withdrawn'));
+  await expect(left).rejects.toThrow('withdrawn');
+  await first.interactions.vote('session-1', first.waiting()[0] ?? '', BLUE, ALICE);
+  await first.interactions.turnEnded('session-1', 'ordinary', 'completed');
+  const again = first.restart();
+  void again.ask(asking(), { reissued: true });
+  await vi.waitFor(() => expect(again.waiting()).toHaveLength(1));
+});
+
 test('[BT-4] a vote that cannot be stored is a 503, the question waits and takes the next', async () => {
   const dir = join(tempFolder({ votes: 'a file in the way' }), 'votes');
   const { interactions, ask, waiting } = daemon({}, dir);

@@ -67,12 +67,29 @@ test('[BT-4] forgetting a session removes its votes, of earlier processes too, a
   await open().forgetSession('session-3');
 });
 
-test('[BT-4] a session is forgotten while its vote is being written', async () => {
+test('[BT-4] of votes and a forgetting at the same time those before it go and those after it stay', async () => {
   const { open } = journals();
   const journal = open();
-  const recorded = journal.record(keyOf(), BLUE);
-  await Promise.all([recorded, recorded.then(() => journal.forgetSession('session-1'))]);
-  expect(await journal.find(keyOf())).toBeUndefined();
+  const [before, after] = [keyOf(), keyOf(asking([PARTS], { callId: 'call-2' }))];
+  await Promise.all([
+    journal.record(before, BLUE),
+    journal.forgetSession('session-1'),
+    journal.record(after, DECLINED),
+  ]);
+  expect(await journal.find(before)).toBeUndefined();
+  expect(await journal.find(after)).toEqual(DECLINED);
+  await journal.forgetSession('session-1');
+  expect(await journal.find(after)).toBeUndefined();
+});
+
+test('[BT-4] a vote that another daemon accepted is forgotten as well once it was found', async () => {
+  const { dir, open } = journals();
+  const [ours, other] = [open(), open()];
+  await ours.record(keyOf(asking([COLOUR], { sessionId: 'session-2' })), BLUE);
+  await other.record(keyOf(), BLUE);
+  expect(await ours.find(keyOf())).toEqual(BLUE);
+  await ours.forgetSession('session-1');
+  expect(readdirSync(dir)).toHaveLength(1);
 });
 
 test('[BT-4, DM-12] its files are for their owner alone, and no id of a caller becomes a path', async () => {
