@@ -17,7 +17,7 @@ import { Inbound } from './inbound.ts';
 import { Interactions } from './interactions.ts';
 import { Journal, journalDir } from './journal.ts';
 import type { AdmittedPrompt, Attached, Bridge, Caller, ServeOptions, Subscription, Vote } from './ports.ts';
-import { DaemonError } from './ports.ts';
+import { DaemonError, shuttingDown } from './ports.ts';
 import { Registry } from './registry.ts';
 import { requestEvent } from './replies.ts';
 import { Restores } from './restores.ts';
@@ -297,8 +297,7 @@ export class DaemonBridge implements Bridge {
   }
 
   #demandOpen(): void {
-    if (!this.#endings.shuttingDown) return;
-    throw new DaemonError(503, 'The daemon is shutting down', { code: 'daemon_shutdown', retryAfter: 1 });
+    if (this.#endings.shuttingDown) throw shuttingDown();
   }
 
   #demandWorkspace(requested: string | undefined): void {

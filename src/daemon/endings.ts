@@ -23,8 +23,11 @@ export interface EndingsDeps {
 const CLOSE_DEADLINE_MS = 10_000;
 /** How long the child may take to stop a session's work, in milliseconds; our child needs none of it. */
 const DRAIN_TIMEOUT_MS = 2_000;
-/** How long a shutdown waits for votes on their way to the disk and replies on their way to the child. */
-const LAST_WORDS_MS = 1_000;
+/**
+ * How long a shutdown waits for votes on their way to the disk, and again for replies on their way to the child. With the
+ * time that a child gets to end, all of it must fit into the five seconds that a stop may take.
+ */
+const LAST_WORDS_MS = 500;
 
 /** How sessions end: closed by a client or for want of one, with their child, or with the daemon. */
 export class Endings {
@@ -41,6 +44,9 @@ export class Endings {
 
   /** Throws `DaemonError` when the child does not end the session; then it lives on. */
   async close(entry: SessionEntry, reason: string, closedBy?: string): Promise<void> {
+    // Of two at once the second has nothing to do, unless the first has failed.
+    while (entry.closing !== undefined) await entry.closing;
+    if (this.#deps.registry.find(entry.sessionId) !== entry) return;
     const closing = this.#close(entry, reason, closedBy);
     entry.closing = closing
       .catch(() => {})
@@ -93,6 +99,7 @@ export class Endings {
 
   async #shutDown(): Promise<void> {
     const { registry, slot, interactions, inbound, journal, turns } = this.#deps;
+    turns.close();
     const entries = [...registry.live()];
     const resolved = Promise.all(
       entries.map(({ sessionId }) => interactions.resolveSession(sessionId, 'session_closed')),

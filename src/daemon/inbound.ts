@@ -6,6 +6,7 @@ import { isRecord } from '../meta/meta.ts';
 import type { Channel, ChannelHandlers } from './channel.ts';
 import type { Interactions } from './interactions.ts';
 import type { Registry } from './registry.ts';
+import { unattendedReply } from './replies.ts';
 
 /** What the child says and asks, handed to the session it is about. */
 export class Inbound implements ChannelHandlers {
@@ -31,11 +32,13 @@ export class Inbound implements ChannelHandlers {
     afterResponse: AfterResponse,
   ): Promise<acp.RequestPermissionResponse> {
     const entry = this.#registry.known(params.sessionId);
-    const turn = entry?.activeTurn;
+    // Nobody could see it, let alone answer.
+    if (!entry) return unattendedReply('session_closed');
+    const turn = entry.activeTurn;
     const reply = await this.#interactions.open(params, {
       promptId: turn?.promptId,
       originatorClientId: turn?.originatorClientId,
-      voters: entry?.clients.ids() ?? new Set(),
+      voters: entry.clients.ids(),
       reissued: turn?.kind === 'restore',
       signal,
     });

@@ -27,6 +27,11 @@ export class DaemonError extends Error {
   }
 }
 
+/** What every call is refused with once the daemon is told to stop. */
+export function shuttingDown(): DaemonError {
+  return new DaemonError(503, 'The daemon is shutting down', { code: 'daemon_shutdown', retryAfter: 1 });
+}
+
 /** A daemon event as subscribers see it. `id` numbers a session's events from 1; synthetic ones have none. */
 export interface DaemonEvent {
   readonly id?: number;

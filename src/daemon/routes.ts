@@ -104,7 +104,7 @@ export const ROUTES: readonly Route[] = [
   route(
     'delete',
     '/session/:id',
-    { summary: 'Close the live session; it stays on disk', status: 204 },
+    { summary: 'Close the live session; it stays on disk', body: 'empty', status: 204 },
     (bridge, { sessionId, caller }) => bridge.close(sessionId, caller),
   ),
   route(

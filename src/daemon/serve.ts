@@ -28,7 +28,8 @@ export async function serve(options: ServeOptions, { version, logLevel }: ServeC
   const stopping = stopOnSignals();
   const { address, port, family } = await listen(server, options);
   const host = family === 'IPv6' ? `[${address}]` : address;
-  process.stdout.on('error', () => {});
+  // Whoever started the daemon may have closed the other ends; it serves on.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
   process.stdout.write(`qwen-acp serve listening on http://${host}:${port}\n`);
   process.on('unhandledRejection', (reason) => log.error('unhandled rejection', reason));
   // Both before the first call needs them, and after the first that only asks whether the daemon is there.

@@ -8,7 +8,7 @@ import { BRANCH_POINT, PROMPT_CANCELLED } from '../meta/keys.ts';
 import { type Meta, own } from '../meta/meta.ts';
 import { MAX_PENDING_PROMPTS, type SessionEntry, type Turn, type TurnKind } from './entry.ts';
 import type { Interactions, TurnEnd } from './interactions.ts';
-import { type AdmittedPrompt, DaemonError } from './ports.ts';
+import { type AdmittedPrompt, DaemonError, shuttingDown } from './ports.ts';
 
 export interface PromptToAdmit {
   readonly kind: TurnKind;
@@ -22,6 +22,7 @@ export class Turns {
   readonly #interactions: Interactions;
   readonly #log: Log;
   readonly #onIdle: (entry: SessionEntry) => void;
+  #closed = false;
 
   /** `onIdle` is called when a session's last prompt is over. */
   constructor(interactions: Interactions, log: Log, onIdle: (entry: SessionEntry) => void) {
@@ -30,8 +31,9 @@ export class Turns {
     this.#onIdle = onIdle;
   }
 
-  /** Starts a prompt, or lets it wait for its turn. Throws `DaemonError` 503 when too many wait. */
+  /** Starts a prompt, or lets it wait for its turn. Throws `DaemonError` 503 when too many wait, and after `close`. */
   admit(entry: SessionEntry, { kind, prompt, meta, originatorClientId }: PromptToAdmit): AdmittedPrompt {
+    if (this.#closed) throw shuttingDown();
     const promptId = randomUUID();
     const turn: Turn = {
       promptId,
@@ -61,6 +63,11 @@ export class Turns {
         void this.#run(entry, turn);
     }
     return admitted;
+  }
+
+  /** Admits no prompt any more, a load's that is under way included. */
+  close(): void {
+    this.#closed = true;
   }
 
   /** Ends every prompt of a session whose child will not answer any more. */

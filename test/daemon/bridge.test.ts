@@ -527,3 +527,36 @@ test('[DM-1] a load of a session that is just being closed brings it back afterw
   const [, loaded] = await Promise.all([bridge.close(sessionId, as(clientId)), bridge.load(sessionId, {}, as('me'))]);
   expect(loaded).toMatchObject({ attached: false, hasActivePrompt: true });
 });
+
+test('[DM-1] of two closings at once both are done, and the session is gone', async () => {
+  const place = new Place();
+  const bridge = place.bridge();
+  const { sessionId, clientId } = await bridge.createSession({}, as());
+  await Promise.all([bridge.close(sessionId, as(clientId)), bridge.close(sessionId, as(clientId))]);
+  const closings = place.frames().filter(({ frame }) => frame?.method === 'qwen/control/session/close');
+  expect(closings).toHaveLength(1);
+  await expect(bridge.status(sessionId)).rejects.toMatchObject({ status: 404 });
+});
+
+test('[DM-11] a prompt that comes while the daemon stops is refused and does not reach the child', async () => {
+  const place = new Place();
+  const bridge = place.bridge();
+  const { sessionId, clientId } = await bridge.createSession({}, as());
+  const stopped = bridge.shutdown();
+  await expect(bridge.prompt(sessionId, TEXT('late'), undefined, as(clientId))).rejects.toMatchObject({
+    status: 503,
+    code: 'daemon_shutdown',
+  });
+  await stopped;
+  expect(place.frames().filter(({ frame }) => frame?.method === 'session/prompt')).toEqual([]);
+});
+
+test('[DM-3, DM-11] a load whose answer comes while the daemon stops asks nothing again', async () => {
+  const place = new Place();
+  const { sessionId } = await place.dangling();
+  const bridge = place.bridge();
+  await bridge.createSession({ sessionScope: 'thread' }, as());
+  const loading = bridge.load(sessionId, {}, as('me')).catch((error: unknown) => error);
+  await Promise.all([bridge.shutdown(), loading]);
+  expect(place.frames().filter(({ frame }) => frame?.method === 'session/prompt')).toEqual([]);
+});

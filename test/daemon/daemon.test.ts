@@ -56,6 +56,20 @@ describe('a question over HTTP', () => {
     expect(await daemon.exited).toEqual({ code: 0, signal: null });
   });
 
+  test('[DM-10] nobody has to read what it logs: with its stderr closed it outlives its child', async () => {
+    const daemon = await Daemon.start({ args: ['--log-level', 'debug'] });
+    const { events } = await daemon.ask();
+    daemon.process.stderr.destroy();
+    const pid = daemon.process.pid;
+    const [child] = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ');
+    process.kill(Number(child), 'SIGKILL');
+    await events.ended;
+    expect((await daemon.get('/health')).status).toBe(200);
+    expect((await daemon.post('/session', {})).status).toBe(200);
+    daemon.process.kill('SIGTERM');
+    expect(await daemon.exited).toEqual({ code: 0, signal: null });
+  });
+
   test('[BT-11] a subscriber who comes late sees it under the same id', async () => {
     const daemon = await Daemon.start();
     const { sessionId, requestId } = await daemon.ask();

@@ -85,6 +85,15 @@ test('[DM-1] a prompt that fails says so on the events, and the next one runs', 
   expect(await bridge.status(sessionId)).toMatchObject({ hasTurnError: false });
 });
 
+test('[DM-10] a request for a session that the daemon does not have is answered by nobody at once', async () => {
+  const { bridge } = foreign({});
+  const { sessionId, clientId } = await bridge.createSession({}, as());
+  const listener = await Listener.of(bridge, sessionId);
+  await bridge.prompt(sessionId, TEXT('ask for nobody'), undefined, as(clientId));
+  expect((await listener.event('turn_complete')).data).toMatchObject({ stopReason: 'cancelled' });
+  expect(bridge.daemonStatus()).toMatchObject({ runtime: { permissions: { pending: 0 } } });
+});
+
 test('[DM-1] what the child says of a session that cannot be is passed on as a status', async () => {
   const { bridge } = foreign({ refusesNew: true });
   await expect(bridge.createSession({}, as())).rejects.toMatchObject({

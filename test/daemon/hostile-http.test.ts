@@ -40,6 +40,12 @@ const TABLE: readonly [string, Hostile, number, string | RegExp][] = [
     400,
     /prompt/,
   ],
+  [
+    'a text with a DELETE',
+    at('DELETE', '', 'x', { 'content-type': 'text/plain', 'content-length': '1' }),
+    415,
+    'unsupported_media_type',
+  ],
   ['a list', at('POST', '/prompt', []), 400, /JSON object/],
   ['null', at('POST', '/prompt', null), 400, /JSON object/],
   ['a text', plain('POST', '/session', '"x"', JSON_TYPE), 400, /JSON object/],

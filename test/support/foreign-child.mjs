@@ -64,7 +64,7 @@ const app = agent()
     if (block?.text === 'fail') throw new RequestError(-32603, 'the model broke');
     for (let at = 1; at <= (as.burst ?? 0); at++) await say(client, params.sessionId, `word ${at} `);
     if (block?.text === 'plain') return { stopReason: 'end_turn' };
-    const { outcome } = await ask(client, params.sessionId);
+    const { outcome } = await ask(client, block?.text === 'ask for nobody' ? randomUUID() : params.sessionId);
     return { stopReason: outcome.outcome === 'cancelled' ? 'cancelled' : 'end_turn' };
   })
   .onNotification('session/cancel', ({ params }) => cancels.get(params.sessionId)?.());
