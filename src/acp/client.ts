@@ -21,20 +21,16 @@ export class WireClient implements SessionClient {
     this.#isDaemon = isDaemon;
   }
 
-  async update(session: SessionRef, event: SessionEvent): Promise<void> {
+  update(session: SessionRef, event: SessionEvent): Promise<void> | undefined {
     let frames = this.#frames.get(session);
     if (frames === undefined) {
       frames = new UpdateFrames(session.id, session.cwd);
       this.#frames.set(session, frames);
     }
     const message = frames.message(event);
-    if (message === undefined) return;
-    try {
-      await this.#connection.notifyRaw(message);
-    } catch (error) {
-      // Nobody is there to see it. The turn ends by its signal; an error here would be recorded as how it ended.
-      if (!(error instanceof HangUpError)) throw error;
-    }
+    if (message === undefined) return undefined;
+    const sent = this.#connection.notifyRaw(message);
+    return this.#connection.writable ? undefined : unlessGone(sent);
   }
 
   async ask(request: QuestionRequest, signal: AbortSignal): Promise<QuestionReply> {
@@ -60,5 +56,14 @@ export class WireClient implements SessionClient {
       // Whatever kept the daemon from saying so, the turn goes on without what it queued.
       return [];
     }
+  }
+}
+
+/** Nobody is there to see it any more. The turn ends by its signal; an error here would be recorded as how it ended. */
+async function unlessGone(sent: Promise<void>): Promise<void> {
+  try {
+    await sent;
+  } catch (error) {
+    if (!(error instanceof HangUpError)) throw error;
   }
 }

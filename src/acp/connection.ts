@@ -3,7 +3,14 @@ import type { Readable, Writable } from 'node:stream';
 import type { CancellationToken } from 'vscode-jsonrpc/node';
 import { CancellationTokenSource, createMessageConnection, ParameterStructures } from 'vscode-jsonrpc/node';
 import type { Log } from '../log.ts';
-import { DeadlineError, fromResponseError, HangUpError, RequestError, toResponseError } from './errors.ts';
+import {
+  DeadlineError,
+  fromResponseError,
+  HangUpError,
+  isWriteFailure,
+  RequestError,
+  toResponseError,
+} from './errors.ts';
 import { MAX_INBOUND_LINE, MAX_OUTBOUND_LINE, NdjsonReader, NdjsonWriter, requestIdPrefix } from './ndjson.ts';
 import { Outbox } from './outbox.ts';
 import type { NotificationMethod, RequestMethod } from './rpc.ts';
@@ -43,6 +50,8 @@ export interface Connection {
    * everything else. One over the limit is left out with a warning. The bytes must not be changed afterwards.
    */
   notifyRaw(lines: Uint8Array | string): Promise<void>;
+  /** False while the peer has to read before it is sent more, and once the connection is closed. */
+  readonly writable: boolean;
   /** Aborts when the connection begins to end, with a `HangUpError`. */
   readonly signal: AbortSignal;
   /** Resolves once running handlers have answered, or their time is up, and the output is flushed. */
@@ -115,6 +124,10 @@ class RpcConnection implements Connection {
     this.closed = this.#close();
   }
 
+  get writable(): boolean {
+    return this.#outbox.writable;
+  }
+
   get signal(): AbortSignal {
     return this.#hangUp.signal;
   }
@@ -182,10 +195,15 @@ class RpcConnection implements Connection {
         },
         (error: unknown) => {
           forget();
-          reject(fromResponseError(error));
+          reject(this.#failure(error));
         },
       );
     });
+  }
+
+  /** vscode-jsonrpc's own error for a request that could not go out hides that this end was closed. */
+  #failure(error: unknown): unknown {
+    return (isWriteFailure(error) && this.#outbox.closed) || fromResponseError(error);
   }
 
   async #serve(name: string, params: unknown, token: CancellationToken): Promise<unknown> {

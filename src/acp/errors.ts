@@ -114,9 +114,13 @@ export function toResponseError(error: RequestError): ResponseError<unknown> {
 /** vscode-jsonrpc's own code for a request that it could not write; no peer has sent it. */
 const WRITE_FAILED = -32099;
 
+export function isWriteFailure(error: unknown): boolean {
+  return error instanceof ResponseError && error.code === WRITE_FAILED;
+}
+
 /** What the peer answered, as our own class; any other rejection passes unchanged. */
 export function fromResponseError(error: unknown): unknown {
   if (!(error instanceof ResponseError)) return error;
-  if (error.code === WRITE_FAILED) return RequestError.internalError(error.message);
+  if (isWriteFailure(error)) return RequestError.internalError(error.message);
   return new RequestError(error.code, error.message, error.data);
 }

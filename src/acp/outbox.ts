@@ -34,6 +34,16 @@ export class Outbox {
     return this.#closed ? 0 : this.#pendingSize + this.#output.writableLength;
   }
 
+  /** Why nothing can be sent any more; undefined while something can. */
+  get closed(): HangUpError | undefined {
+    return this.#closed;
+  }
+
+  /** Whether the stream can take more without waiting. */
+  get writable(): boolean {
+    return this.#closed === undefined && this.#drain === undefined;
+  }
+
   /** Resolves when the stream can take more; rejects once it is closed or broken. */
   ready(): Promise<void> {
     return this.#drain?.promise ?? READY;

@@ -26,7 +26,7 @@ export function createGeminiModel(options: GeminiOptions): Model {
     name: options.name,
     authType: options.authType,
     ...(/gemini/.test(options.name) && { contextWindow: 1_048_576 }),
-    async *stream(request: ModelRequest): AsyncIterable<ModelEvent> {
+    async *stream(request: ModelRequest): AsyncIterable<readonly ModelEvent[]> {
       const reply = new Reply();
       const opened: Opened = { body: undefined };
       // The SDK never takes its listener off the signal that it is given, so it gets one for this request alone.
@@ -40,13 +40,13 @@ export function createGeminiModel(options: GeminiOptions): Model {
         await unlessAborted(opening, attempt.signal);
         if (opened.body === undefined) throw new ProviderFault('broken_stream', 'The provider sent no reply.');
         for await (const events of readEventData(opened.body)) {
-          for (const data of events) {
-            request.signal.throwIfAborted();
-            for (const part of reply.take(parseChunk(data))) yield { kind: 'part', part };
-          }
+          request.signal.throwIfAborted();
+          const { heard, fault } = takeAll(reply, events);
+          if (heard.length > 0) yield heard;
+          if (fault !== undefined) throw fault;
         }
         request.signal.throwIfAborted();
-        yield* reply.end();
+        yield [...reply.end()];
       } catch (error) {
         request.signal.throwIfAborted();
         throw geminiFault(error, { ...access, started: opened.body !== undefined });
@@ -55,6 +55,19 @@ export function createGeminiModel(options: GeminiOptions): Model {
       }
     },
   };
+}
+
+/** What a read brought, and the fault behind it: what came before a fault was said. */
+function takeAll(reply: Reply, events: readonly string[]): { heard: ModelEvent[]; fault?: unknown } {
+  const heard: ModelEvent[] = [];
+  try {
+    for (const data of events) {
+      for (const part of reply.take(parseChunk(data))) heard.push({ kind: 'part', part });
+    }
+    return { heard };
+  } catch (fault) {
+    return { heard, fault };
+  }
 }
 
 /** What the SDK's `fetch` brought. */

@@ -39,13 +39,13 @@ export function withRetries(
   policy: RetryPolicy = POLICY,
   environment: RetryEnvironment = ENVIRONMENT,
 ): Model {
-  async function* stream(request: ModelRequest): AsyncGenerator<ModelEvent> {
+  async function* stream(request: ModelRequest): AsyncGenerator<readonly ModelEvent[]> {
     for (let attempt = 1; ; attempt += 1) {
       let yielded = false;
       try {
-        for await (const event of model.stream(request)) {
+        for await (const events of model.stream(request)) {
           yielded = true;
-          yield event;
+          yield events;
         }
         return;
       } catch (error) {

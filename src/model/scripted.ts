@@ -13,7 +13,7 @@ export function createScriptedModel(script: Script, name: string = script.model 
     name,
     authType: 'scripted',
     ...(script.contextWindow !== undefined && { contextWindow: script.contextWindow }),
-    async *stream({ contents, signal }: ModelRequest): AsyncIterable<ModelEvent> {
+    async *stream({ contents, signal }: ModelRequest): AsyncIterable<readonly ModelEvent[]> {
       signal.throwIfAborted();
       calls += 1;
       const scene = readScene(contents, calls);
@@ -22,7 +22,7 @@ export function createScriptedModel(script: Script, name: string = script.model 
         throw new ProviderFault('bad_request', `The script has no rule for request ${calls}: ${JSON.stringify(scene)}`);
       }
       played.set(rule, (played.get(rule) ?? 0) + 1);
-      yield* play(rule.steps, scene, signal);
+      for await (const event of play(rule.steps, scene, signal)) yield [event];
     },
   };
 }

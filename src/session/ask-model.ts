@@ -34,17 +34,21 @@ export async function askModel(host: TurnHost): Promise<ModelAnswer | 'stopped'>
     signal.throwIfAborted();
     failpoint('model_called');
     const request = { contents, systemInstruction: systemInstruction(chat.cwd), tools: TOOLS, signal };
-    for await (const event of model.stream(request)) {
-      if (event.kind === 'usage') heard.usage = event.usage;
-      else if (event.kind === 'finish') {
-        heard.finish = event.reason;
-        heard.responseId = event.responseId ?? '';
-      } else {
-        heard.firstMs ??= host.now() - started;
-        await host.say(() => {
-          const call = answer.add(event.part);
-          return heardEvent(call ? { functionCall: call } : event.part);
-        });
+    for await (const events of model.stream(request)) {
+      for (const event of events) {
+        if (event.kind === 'usage') heard.usage = event.usage;
+        else if (event.kind === 'finish') {
+          heard.finish = event.reason;
+          heard.responseId = event.responseId ?? '';
+        } else {
+          heard.firstMs ??= host.now() - started;
+          const told = host.say(() => {
+            const call = answer.add(event.part);
+            return heardEvent(call ? { functionCall: call } : event.part);
+          });
+          if (told !== undefined) await told;
+          signal.throwIfAborted();
+        }
       }
     }
     signal.throwIfAborted();

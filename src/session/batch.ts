@@ -38,7 +38,7 @@ export type BatchEnd =
 export interface BatchHost {
   ask(call: DanglingCall, questions: readonly Question[]): Promise<QuestionReply>;
   /** Called with each result but the last, as soon as it is there. */
-  finished(result: CallResult): Promise<void>;
+  finished(result: CallResult): Promise<void> | undefined;
   /** Milliseconds, monotonic. */
   now(): number;
   readonly signal: AbortSignal;

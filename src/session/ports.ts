@@ -99,8 +99,11 @@ export interface SessionRef {
 
 /** The person's side of a session, implemented by the ACP half. */
 export interface SessionClient {
-  /** Order of calls is order on the wire; resolves when the transport can take more. */
-  update(session: SessionRef, event: SessionEvent): Promise<void>;
+  /**
+   * Order of calls is order on the wire. A promise is given only when the transport cannot take more, until it can: an
+   * await costs more than an update.
+   */
+  update(session: SessionRef, event: SessionEvent): Promise<void> | undefined;
   /** Settles on the client's answer; on abort with `{kind: 'unattended', reason: 'abort'}`, never rejects. */
   ask(request: QuestionRequest, signal: AbortSignal): Promise<QuestionReply>;
   /** Text that the person queued during the turn; empty where the client keeps no queue. `promptId` is the daemon's own. */
@@ -130,8 +133,11 @@ export interface Model {
   readonly authType: AuthType;
   /** Tokens; undefined when unknown. */
   readonly contextWindow?: number;
-  /** Throws `ProviderFault` for what the provider refused, the signal's reason on abort. */
-  stream(request: ModelRequest): AsyncIterable<ModelEvent>;
+  /**
+   * As many events in one array as came at once. Throws `ProviderFault` for what the provider refused, the signal's reason
+   * on abort.
+   */
+  stream(request: ModelRequest): AsyncIterable<readonly ModelEvent[]>;
 }
 
 export const AUTH_TYPES = ['gemini', 'vertex-ai', 'openai', 'anthropic', 'scripted'] as const;

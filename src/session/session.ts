@@ -243,14 +243,20 @@ export class Session {
       signal,
       restoreAskUserQuestion,
       promptId,
-      async say(speak) {
+      say(speak) {
         // Without a pause between this and the update: a load that begins meanwhile must see what was said, or be first.
-        while (session.#replays > 0) await session.#shown;
-        const event = speak();
-        if (event !== undefined) await client.update(session, event);
+        const sayNow = () => {
+          const event = speak();
+          return event && client.update(session, event);
+        };
+        if (session.#replays === 0) return sayNow();
+        return (async () => {
+          while (session.#replays > 0) await session.#shown;
+          await sayNow();
+        })();
       },
-      async emit(event) {
-        await this.say(() => event);
+      emit(event) {
+        return this.say(() => event);
       },
       async ask(call, questions): Promise<QuestionReply> {
         while (session.#replays > 0) await session.#shown;

@@ -33,9 +33,10 @@ export interface TurnHost {
   readonly restoreAskUserQuestion: boolean;
   /** The id of this prompt in records. */
   readonly promptId: string;
-  emit(event: SessionEvent): Promise<void>;
+  /** A promise is given only when there is something to wait for. */
+  emit(event: SessionEvent): Promise<void> | undefined;
   /** Runs `speak` and emits what it gives in one go, so that a load meanwhile shows both or neither. */
-  say(speak: () => SessionEvent | undefined): Promise<void>;
+  say(speak: () => SessionEvent | undefined): Promise<void> | undefined;
   ask(call: DanglingCall, questions: readonly Question[]): Promise<QuestionReply>;
   drainQueue(): Promise<readonly string[]>;
   /** What the model is to be told once beside the next function responses. */

@@ -114,7 +114,7 @@ describe('steps', () => {
   test('[MD-3, MD-4] a fault comes after what was streamed before it', async () => {
     const steps = [{ text: 'a' }, { fault: 'rate_limit', status: 429, retryAfterMs: 1500, message: 'slow down' }];
     const stream = model({ steps }).stream(modelRequest('x'))[Symbol.asyncIterator]();
-    expect(await stream.next()).toMatchObject({ value: { part: { text: 'a' } } });
+    expect(await stream.next()).toMatchObject({ value: [{ part: { text: 'a' } }] });
     const error = await rejection(stream.next());
     expect(error).toBeInstanceOf(ProviderFault);
     expect(error).toMatchObject({ kind: 'rate_limit', status: 429, retryAfterMs: 1500, message: 'slow down' });

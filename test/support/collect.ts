@@ -14,7 +14,7 @@ export function modelRequest(contents: string | readonly Content[], signal?: Abo
 /** All that a model streams. */
 export async function collect(model: Model, request: ModelRequest): Promise<ModelEvent[]> {
   const events: ModelEvent[] = [];
-  for await (const event of model.stream(request)) events.push(event);
+  for await (const some of model.stream(request)) events.push(...some);
   return events;
 }
 
