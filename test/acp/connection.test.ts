@@ -502,6 +502,12 @@ describe('the end of the connection', () => {
     expect(words).toEqual([{ last: true }]);
     expect(peer.connection.signal.reason).toMatchObject({ kind: 'eof' });
   });
+
+  test('[ACP-9] a request after end() fails as a hang-up, not as an answer of the peer', async () => {
+    const peer = rawPeer();
+    peer.connection.end();
+    await expect(peer.connection.request(ask, {})).rejects.toMatchObject({ name: 'HangUpError', kind: 'local' });
+  });
 });
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
