@@ -9,12 +9,13 @@ import { PERMISSION_STRATEGIES, type ServeArguments } from './serve-options.ts';
 
 /** Holds the token where no process list shows it. */
 const TOKEN_VARIABLE = 'QWEN_SERVER_TOKEN';
+const LOG_VARIABLE = 'QWEN_ACP_LOG';
 
 /** Runs the daemon until it is told to stop; what keeps it from starting goes to stderr, with exit code 1. */
 export async function runServe(args: ServeArguments, version: string): Promise<void> {
   try {
     const options = serveOptionsOf(args);
-    await serve(options, { version, logLevel: logLevelFrom(args.child.logLevel, process.env['QWEN_ACP_LOG']) });
+    await serve(options, { version, logLevel: logLevelFrom(args.child.logLevel, process.env[LOG_VARIABLE]) });
   } catch (error) {
     process.stderr.write(`qwen-acp serve: ${startFailure(error, args)}\n`);
     process.exitCode = 1;
@@ -25,6 +26,8 @@ function serveOptionsOf(args: ServeArguments): ServeOptions {
   const token = args.token ?? process.env[TOKEN_VARIABLE]?.trim();
   // The agent process inherits the environment and must not know it.
   delete process.env[TOKEN_VARIABLE];
+  // Not as an argument: the reference's agent knows no such option and would not start.
+  if (args.child.logLevel !== undefined) process.env[LOG_VARIABLE] = args.child.logLevel;
   const options: ServeOptions = {
     port: args.port ?? 4170,
     hostname: args.hostname ?? '127.0.0.1',
@@ -80,7 +83,6 @@ function childArguments(child: ChildOptions): string[] {
     ...(child.authType === undefined ? [] : ['--auth-type', child.authType]),
     ...(child.model === undefined ? [] : ['--model', child.model]),
     ...(child.script === undefined ? [] : ['--script', child.script]),
-    ...(child.logLevel === undefined ? [] : ['--log-level', child.logLevel]),
   ];
 }
 

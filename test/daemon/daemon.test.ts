@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { Daemon, daemonPlace } from '../support/daemon.ts';
+import { tempFolder } from '../support/temp.ts';
 
 const submit = (answers: unknown) => ({ outcome: { outcome: 'selected', optionId: 'proceed_once' }, answers });
 const UUID = expect.stringMatching(/^[0-9a-f-]{36}$/);
@@ -102,6 +103,19 @@ describe('a question over HTTP', () => {
 });
 
 describe('starting', () => {
+  test("[DM-13] the log level reaches the child by the environment: the reference's knows no option for it", async () => {
+    const entry = join(
+      tempFolder({ 'child.mjs': 'console.error(JSON.stringify([process.argv, process.env]))' }),
+      'child.mjs',
+    );
+    const daemon = await Daemon.start({ args: ['--log-level', 'debug'], env: { QWEN_CLI_ENTRY: entry } });
+    expect((await daemon.post('/session', {})).status).toBe(503);
+    const [said = ''] = /\[\[.*\]/.exec(daemon.stderr) ?? [];
+    const [argv, env] = JSON.parse(said);
+    expect(argv.slice(2)).toEqual(['--acp', '--restore-ask-user-question', '--script', expect.any(String)]);
+    expect(env).toMatchObject({ QWEN_ACP_LOG: 'debug' });
+  });
+
   const failsWith = async (args: string[], words: RegExp, env: Record<string, string> = {}) => {
     const failed = Daemon.start({ args, env });
     await expect(failed).rejects.toThrow(words);
