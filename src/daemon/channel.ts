@@ -3,6 +3,7 @@ import { homedir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import type * as acp from '@agentclientprotocol/sdk';
 import { type Connection, createConnection } from '../acp/connection.ts';
+import { HangUpError } from '../acp/errors.ts';
 import * as methods from '../acp/methods.ts';
 import type { AfterResponse } from '../acp/serving.ts';
 import type { Log } from '../log.ts';
@@ -90,7 +91,8 @@ export class Channel {
       return new Channel(host, connection, result, options, handlers, log);
     } catch (error) {
       await host.end(() => connection.hangUp('the handshake failed'));
-      throw error;
+      if (!(error instanceof HangUpError) || signal.aborted) throw error;
+      throw new HangUpError(error.kind, `it did not start (${await host.exited})`, { cause: error });
     }
   }
 

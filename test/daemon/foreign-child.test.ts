@@ -122,6 +122,13 @@ test.each([
   expect(await bridge.createSession({}, as())).toMatchObject({ attached: false });
 });
 
+test('[DM-10] a child that does not start is a 503 that says its exit code', async () => {
+  const { bridge } = foreign({ exitsAtOnce: true });
+  await expect(bridge.createSession({}, as())).rejects.toMatchObject({
+    message: 'The agent process is gone: it did not start (exit code 3)',
+  });
+});
+
 test.each([
   ['another nonce', { badNonce: true }],
   ['an error', { liveness: true }],
