@@ -140,6 +140,7 @@ export class DaemonBridge implements Bridge {
     const turn = entry.activeTurn;
     const { connection } = entry.channel;
     if (!turn) return await connection.notify(methods.cancel, { sessionId });
+    if (!turn.cancelled) entry.publish('prompt_cancelled', { sessionId }, turn);
     turn.cancelled = true;
     // The child must know of the cancel before it gets the replies that follow from it.
     const told = connection.request(methods.cancelPendingPrompt, { sessionId }, { deadlineMs: CONTROL_DEADLINE_MS });

@@ -252,6 +252,13 @@ test('[DM-1, RS-6, BT-10] a cancel tells the child first, then what becomes of i
   await bridge.cancel(sessionId, as(clientId));
   const done = await listener.event('turn_complete');
   expect(done.data).toMatchObject({ stopReason: 'cancelled', promptCancelled: { cancelledAt: expect.any(Number) } });
+  const asked = listener.types().indexOf('permission_request');
+  expect(
+    listener
+      .types()
+      .slice(asked)
+      .filter((type) => !type.startsWith('session_update')),
+  ).toEqual(['permission_request', 'prompt_cancelled', 'permission_resolved', 'turn_complete']);
   const toChild = place
     .frames()
     .slice(from)
