@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import { setInterval } from 'node:timers';
+import { setInterval, setTimeout } from 'node:timers';
 import type { Subscription } from './ports.ts';
 
 /** How long a client waits before it connects again, in ms. */
@@ -14,6 +14,12 @@ const STALLED_MS = 30_000;
 /** The event streams that are open. */
 export class EventStreams {
   readonly #open = new Set<ServerResponse>();
+  readonly #stalledMs: number;
+
+  /** A reader that takes nothing for `stalledMs` is cut off. */
+  constructor(stalledMs: number = STALLED_MS) {
+    this.#stalledMs = stalledMs;
+  }
 
   get open(): number {
     return this.#open.size;
@@ -31,7 +37,7 @@ export class EventStreams {
     });
     outgoing.write(RETRY);
     // Whatever went wrong with the socket, the client connects again.
-    void pump(subscription, outgoing)
+    void pump(subscription, outgoing, this.#stalledMs)
       .catch(() => outgoing.destroy())
       .finally(() => {
         subscription.close();
@@ -40,7 +46,7 @@ export class EventStreams {
   }
 }
 
-async function pump(subscription: Subscription, outgoing: ServerResponse): Promise<void> {
+async function pump(subscription: Subscription, outgoing: ServerResponse, stalledMs: number): Promise<void> {
   const gone = new AbortController();
   outgoing.once('close', () => gone.abort());
   outgoing.on('error', () => gone.abort());
@@ -51,7 +57,7 @@ async function pump(subscription: Subscription, outgoing: ServerResponse): Promi
     while (!gone.signal.aborted) {
       const blocks = await subscription.next(gone.signal);
       if (blocks === undefined) break;
-      if (!outgoing.write(blocks)) await drained(outgoing, gone.signal);
+      if (!outgoing.write(blocks)) await drained(outgoing, gone.signal, stalledMs);
     }
   } finally {
     clearInterval(keepAlive);
@@ -60,6 +66,12 @@ async function pump(subscription: Subscription, outgoing: ServerResponse): Promi
 }
 
 /** Waits until the socket has taken what was written; rejects when it does not, or is gone. */
-async function drained(outgoing: ServerResponse, gone: AbortSignal): Promise<void> {
-  await once(outgoing, 'drain', { signal: AbortSignal.any([gone, AbortSignal.timeout(STALLED_MS)]) });
+async function drained(outgoing: ServerResponse, gone: AbortSignal, stalledMs: number): Promise<void> {
+  // Not `AbortSignal.timeout` in an `AbortSignal.any`, which holds it weakly: it may be collected before it aborts.
+  const stalled = setTimeout(() => outgoing.destroy(), stalledMs);
+  try {
+    await once(outgoing, 'drain', { signal: gone });
+  } finally {
+    clearTimeout(stalled);
+  }
 }

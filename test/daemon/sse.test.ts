@@ -1,5 +1,7 @@
 import { once } from 'node:events';
 import { createServer, get, type IncomingMessage, type ServerResponse } from 'node:http';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { expect, onTestFinished, test } from 'vitest';
 import type { Subscription } from '../../src/daemon/ports.ts';
 import { EventStreams } from '../../src/daemon/sse.ts';
@@ -29,8 +31,8 @@ class Source implements Subscription {
   }
 }
 
-async function stream(source: Source) {
-  const streams = new EventStreams();
+async function stream(source: Source, stalledMs?: number) {
+  const streams = new EventStreams(stalledMs);
   let outgoing: ServerResponse | undefined;
   const server = createServer((_, response) => {
     outgoing = response;
@@ -86,4 +88,16 @@ test('[DM-9] a client that does not read is waited for, not written to', async (
     if (bytes >= 200 * block.length) break;
   }
   expect(source.given).toBeGreaterThanOrEqual(200);
+});
+
+test('[DM-9] a client that takes nothing is cut off after a while, even when memory was cleaned up meanwhile', async () => {
+  const source = new Source(Array.from({ length: 200 }, () => 'x'.repeat(1024 * 1024)));
+  const { response, outgoing, streams } = await stream(source, 300);
+  response.on('error', () => {}).pause();
+  await expect.poll(() => outgoing.writableNeedDrain).toBe(true);
+  setFlagsFromString('--expose-gc');
+  runInNewContext('gc')();
+  await expect.poll(() => outgoing.destroyed).toBe(true);
+  await expect.poll(() => source.closed).toBe(true);
+  expect(streams.open).toBe(0);
 });
