@@ -1,7 +1,7 @@
+import { RESTORE_DEADLINE_MS } from './child-loads.ts';
 import { MAX_PENDING_PROMPTS } from './entry.ts';
 import { EVENT_RING } from './events.ts';
 import type { PermissionStrategy, ServeOptions } from './ports.ts';
-import { RESTORE_DEADLINE_MS } from './restores.ts';
 
 type Json = Record<string, unknown>;
 

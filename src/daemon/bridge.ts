@@ -1,14 +1,12 @@
-import { realpathSync } from 'node:fs';
-import { resolve } from 'node:path';
 import type * as acp from '@agentclientprotocol/sdk';
 import * as methods from '../acp/methods.ts';
-import { acpChildExtraArgs } from '../cli/child-args.ts';
 import type { Log } from '../log.ts';
 import { externalMeta } from '../meta/daemon.ts';
 import { capabilities, daemonStatus, strategyOf } from './about.ts';
 import { Announcer } from './announcer.ts';
-import { Channel, type ChannelOptions, childScript } from './channel.ts';
+import { Channel } from './channel.ts';
 import { isMethodNotFound, toDaemonError } from './child-faults.ts';
+import { type ChildDeps, channelOptions } from './child-options.ts';
 import { Creations } from './creations.ts';
 import { Endings } from './endings.ts';
 import type { SessionEntry } from './entry.ts';
@@ -24,15 +22,10 @@ import { Restores } from './restores.ts';
 import { ChannelSlot } from './slot.ts';
 import { savedStatus, sessionStatus, snapshotEvent } from './status.ts';
 import { Turns } from './turns.ts';
+import { demandWorkspace } from './workspace.ts';
 
-export interface BridgeDeps {
-  readonly version: string;
+export interface BridgeDeps extends ChildDeps {
   readonly log: Log;
-  /** Takes the child's stderr, a line at a time; this process's own by default. */
-  readonly onChildStderr?: (line: string) => void;
-  /** The child's script where `QWEN_CLI_ENTRY` names none; this program's by default. */
-  readonly script?: string;
-  readonly pingIntervalMs?: number;
 }
 
 /** Enough for every session that a daemon may hold. */
@@ -100,7 +93,7 @@ export class DaemonBridge implements Bridge {
     caller: Caller,
   ): Promise<Attached & { readonly hasActivePrompt?: boolean }> {
     this.#demandOpen();
-    this.#demandWorkspace(request.cwd);
+    demandWorkspace(this.#options.cwd, request.cwd);
     return await this.#creations.create(request, caller);
   }
 
@@ -110,13 +103,13 @@ export class DaemonBridge implements Bridge {
     { clientId }: Caller,
   ): Promise<Json> {
     this.#demandOpen();
-    this.#demandWorkspace(request.cwd);
+    demandWorkspace(this.#options.cwd, request.cwd);
     return await this.#restores.run('load', sessionId, { clientId, pageSize: request.historyPageSize });
   }
 
   async resume(sessionId: string, request: { readonly cwd?: string }, { clientId }: Caller): Promise<Json> {
     this.#demandOpen();
-    this.#demandWorkspace(request.cwd);
+    demandWorkspace(this.#options.cwd, request.cwd);
     return await this.#restores.run('resume', sessionId, { clientId, pageSize: undefined });
   }
 
@@ -139,7 +132,7 @@ export class DaemonBridge implements Bridge {
     const entry = this.#entryFor(sessionId, caller);
     const turn = entry.activeTurn;
     const { connection } = entry.channel;
-    if (!turn) return await connection.notify(methods.cancel, { sessionId });
+    if (!turn) return await this.#tellCancel(entry);
     if (!turn.cancelled) entry.publish('prompt_cancelled', { sessionId }, turn);
     turn.cancelled = true;
     // The child must know of the cancel before it gets the replies that follow from it.
@@ -149,7 +142,7 @@ export class DaemonBridge implements Bridge {
       await told;
     } catch (error) {
       if (!isMethodNotFound(error)) throw toDaemonError(error, sessionId);
-      await connection.notify(methods.cancel, { sessionId });
+      await this.#tellCancel(entry);
     } finally {
       await resolved;
       // Before the answer: a crash after it must not bring back what the person gave up.
@@ -203,7 +196,7 @@ export class DaemonBridge implements Bridge {
 
   async sessions(cwd: string): Promise<Json> {
     this.#demandOpen();
-    this.#demandWorkspace(cwd);
+    demandWorkspace(this.#options.cwd, cwd);
     const saved = await this.#savedSessions();
     const live = Array.from(this.#registry.live(), (entry) => this.#statusOf(entry));
     const rest = saved.filter(({ sessionId }) => this.#registry.find(sessionId) === undefined);
@@ -268,6 +261,14 @@ export class DaemonBridge implements Bridge {
     }
   }
 
+  async #tellCancel({ sessionId, channel }: SessionEntry): Promise<void> {
+    try {
+      await channel.connection.notify(methods.cancel, { sessionId });
+    } catch (error) {
+      throw toDaemonError(error, sessionId);
+    }
+  }
+
   async #savedSessions(): Promise<acp.ListSessionsResponse['sessions']> {
     try {
       const { connection } = await this.#slot.get();
@@ -299,37 +300,5 @@ export class DaemonBridge implements Bridge {
 
   #demandOpen(): void {
     if (this.#endings.shuttingDown) throw shuttingDown();
-  }
-
-  #demandWorkspace(requested: string | undefined): void {
-    const { cwd } = this.#options;
-    if (requested === undefined || real(requested) === real(cwd)) return;
-    throw new DaemonError(400, `This daemon serves the workspace "${cwd}" and no other, not "${requested}"`, {
-      code: 'workspace_mismatch',
-      details: { boundWorkspace: cwd, requestedWorkspace: requested },
-    });
-  }
-}
-
-function channelOptions(options: ServeOptions, deps: BridgeDeps): ChannelOptions {
-  const { restoreAskUserQuestion, experimentalLsp, childArgs, cwd, initializeTimeoutMs } = options;
-  const { version, pingIntervalMs, onChildStderr, script = process.argv[1] ?? '' } = deps;
-  return {
-    script: childScript(process.env, script),
-    args: [...(acpChildExtraArgs({ experimentalLsp, restoreAskUserQuestion }) ?? []), ...childArgs],
-    cwd,
-    version,
-    initializeTimeoutMs,
-    onStderr: onChildStderr ?? ((line) => process.stderr.write(`${line}\n`)),
-    ...(pingIntervalMs !== undefined && { pingIntervalMs }),
-  };
-}
-
-/** One folder has many names. */
-function real(path: string): string {
-  try {
-    return realpathSync(path);
-  } catch {
-    return resolve(path);
   }
 }

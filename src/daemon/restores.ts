@@ -1,24 +1,16 @@
 import type * as acp from '@agentclientprotocol/sdk';
-import { ERROR_CODE, RequestError } from '../acp/errors.ts';
-import * as methods from '../acp/methods.ts';
 import type { Log } from '../log.ts';
-import { loadRequestMeta } from '../meta/daemon.ts';
-import { joins, type RestoreRequest, restoreRefusal, suppressesRestore } from './admission.ts';
-import type { Channel } from './channel.ts';
-import { isMethodNotFound, sessionNotFound, toDaemonError } from './child-faults.ts';
-import { SessionEntry, type Turn } from './entry.ts';
+import { joins, restoreRefusal } from './admission.ts';
+import { sessionNotFound, toDaemonError } from './child-faults.ts';
+import { type Asked, ChildLoads, type LoadOptions } from './child-loads.ts';
+import { SessionEntry } from './entry.ts';
 import type { Interactions } from './interactions.ts';
 import { loadAnswer, type Restored, taken } from './load-answer.ts';
-import { DaemonError, type DaemonEvent } from './ports.ts';
+import { DaemonError } from './ports.ts';
 import type { Registry } from './registry.ts';
-import { before, lastRecords, type Replay, replayEvents } from './replay.ts';
+import { replayEvents } from './replay.ts';
 import type { ChannelSlot } from './slot.ts';
 import type { Turns } from './turns.ts';
-
-export interface RestoresOptions {
-  readonly switchedOn: boolean;
-  readonly cwd: string;
-}
 
 export interface RestoresDeps {
   readonly registry: Registry;
@@ -28,12 +20,6 @@ export interface RestoresDeps {
   readonly log: Log;
 }
 
-/** One call for a session: what is asked for and by whom. */
-interface Asked extends RestoreRequest {
-  readonly clientId: string | undefined;
-  readonly branch: boolean;
-}
-
 interface Running {
   readonly asked: Asked;
   readonly done: Promise<Restored>;
@@ -41,8 +27,7 @@ interface Running {
 
 type Json = Record<string, unknown>;
 
-/** How long the child may take for a load, and another load for one that is under way, in milliseconds. */
-export const RESTORE_DEADLINE_MS = 60_000;
+/** How long a load waits for another one of its session, in milliseconds. */
 const WAIT_FOR_OTHER_MS = 10_000;
 
 /**
@@ -50,12 +35,14 @@ const WAIT_FOR_OTHER_MS = 10_000;
  * somebody is there to answer it. One call a session is under way at a time.
  */
 export class Restores {
-  readonly #options: RestoresOptions;
+  readonly #options: LoadOptions;
+  readonly #loads: ChildLoads;
   readonly #deps: RestoresDeps;
   readonly #running = new Map<string, Running>();
 
-  constructor(options: RestoresOptions, deps: RestoresDeps) {
+  constructor(options: LoadOptions, deps: RestoresDeps) {
     this.#options = options;
+    this.#loads = new ChildLoads(options);
     this.#deps = deps;
   }
 
@@ -105,7 +92,7 @@ export class Restores {
       entry = new SessionEntry(sessionId, this.#options.cwd, channel);
       entry.holdUpdates();
       registry.start(entry);
-      const response = await this.#call(channel, sessionId, asked);
+      const response = await this.#loads.call(channel, sessionId, asked);
       return this.#brought(entry, asked, response);
     } catch (error) {
       if (entry) registry.remove(entry);
@@ -141,7 +128,7 @@ export class Restores {
     await entry.closing;
     if (registry.find(sessionId) !== entry) return await this.#bringBack(sessionId, asked);
     try {
-      const shown = await this.#show(entry, asked);
+      const shown = await this.#loads.show(entry, asked);
       // It may have ended meanwhile.
       if (registry.get(sessionId) !== entry) throw sessionNotFound(sessionId);
       const clientId = entry.clients.attach(asked.clientId);
@@ -150,52 +137,6 @@ export class Restores {
     } catch (error) {
       throw toDaemonError(error, sessionId);
     }
-  }
-
-  #show(entry: SessionEntry, asked: Asked): Promise<Shown> {
-    const turn = entry.activeTurn;
-    if (turn) return showRunning(entry, turn, asked);
-    // A resume shows nothing, so without a client there is nothing to ask the child for.
-    if (asked.action === 'resume' && (asked.clientId === undefined || !this.#options.switchedOn)) {
-      return Promise.resolve({ replay: undefined, liveJournal: [], hint: undefined });
-    }
-    return this.#showIdle(entry, asked);
-  }
-
-  /** A session where nothing runs is loaded again, as its child may know a question that can be asked by now. */
-  async #showIdle(entry: SessionEntry, asked: Asked): Promise<Shown> {
-    entry.holdUpdates();
-    let response: acp.LoadSessionResponse | undefined;
-    try {
-      response = await this.#call(entry.channel, entry.sessionId, asked);
-    } catch (error) {
-      // A session in which nothing was said yet is not on disk.
-      if (!(error instanceof RequestError && error.code === ERROR_CODE.resourceNotFound)) throw error;
-    } finally {
-      if (response === undefined) release(entry);
-    }
-    if (response === undefined) return { replay: { compactedReplay: [] }, liveJournal: [], hint: undefined };
-    const { hint, state, replay } = taken(response);
-    entry.adoptState(state);
-    // A child that streams its replay all the same repeats what subscribers have.
-    const streamed = replay === undefined && asked.action === 'load' ? entry.takeHeldUpdates() : [];
-    release(entry);
-    const updates = replay?.updates ?? streamed.map(({ update }) => update);
-    const compactedReplay = replayEvents(entry.sessionId, updates, Date.now());
-    return { replay: { compactedReplay, ...replay?.page }, liveJournal: [], hint };
-  }
-
-  async #call(channel: Channel, sessionId: string, asked: Asked): Promise<acp.LoadSessionResponse> {
-    const { switchedOn, cwd } = this.#options;
-    const { action, clientId, branch, pageSize } = asked;
-    const meta = loadRequestMeta({
-      bulk: action === 'load' && !branch,
-      suppressRestore: suppressesRestore({ switchedOn, clientId, branch }),
-      ...(pageSize !== undefined && action === 'load' && { pageSize }),
-    });
-    const params = { sessionId, cwd, mcpServers: [], ...(meta && { _meta: meta }) };
-    const method = action === 'load' ? methods.loadSession : methods.resumeSession;
-    return await channel.connection.request(method, params, { deadlineMs: RESTORE_DEADLINE_MS });
   }
 
   /** A restore prompt is best effort: the load has succeeded whatever becomes of it. */
@@ -244,40 +185,4 @@ export class Restores {
       retryAfter: 5,
     });
   }
-}
-
-/** What a load of a live session has to show; `hint` undefined where the child was not asked. */
-interface Shown {
-  readonly replay: Replay | undefined;
-  readonly liveJournal: readonly DaemonEvent[];
-  readonly hint: boolean | undefined;
-}
-
-/** While a turn runs: what was before it from disk, and the turn by its own events. */
-async function showRunning(entry: SessionEntry, turn: Turn, asked: Asked): Promise<Shown> {
-  if (asked.action === 'resume') return { replay: undefined, liveJournal: [], hint: undefined };
-  const { sessionId, cwd, channel } = entry;
-  let updates: readonly unknown[] = [];
-  try {
-    const saved = await channel.connection.request(
-      methods.loadUpdates,
-      { sessionId, cwd },
-      { deadlineMs: RESTORE_DEADLINE_MS },
-    );
-    updates = before(saved.updates, turn.startedAt);
-  } catch (error) {
-    if (!isMethodNotFound(error)) throw error;
-  }
-  const page = asked.pageSize === undefined ? { updates } : lastRecords(updates, asked.pageSize);
-  const { updates: shown, ...rest } = page;
-  return {
-    replay: { compactedReplay: replayEvents(sessionId, shown, Date.now()), ...rest },
-    liveJournal: entry.events.since(turn.firstEventId),
-    hint: undefined,
-  };
-}
-
-/** Publishes what came during a load. */
-function release(entry: SessionEntry): void {
-  for (const update of entry.takeHeldUpdates()) entry.update(update);
 }
