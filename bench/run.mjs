@@ -1,18 +1,19 @@
 #!/usr/bin/env node
-// npm run bench: PF-1 to PF-4 of one agent beside the physical limits, judged. See README.md.
+// npm run bench: PF-1 to PF-6 of one agent beside the physical limits, judged. See README.md.
 import fs from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { warmUp } from './lib/agents.mjs';
 import { judge, renderVerdicts } from './lib/bars.mjs';
 import { DEFAULTS, failures, machine, openBench } from './lib/bench.mjs';
+import { daemonSuite } from './suites/daemon.mjs';
 import { loadSuite, PARSE_ROW } from './suites/load.mjs';
 import { promptSuite } from './suites/prompt.mjs';
 import { NODE_ROW, startSuite } from './suites/start.mjs';
 
 const PLANS = {
-  full: { counts: [100, 1_000, 10_000, 100_000], start: 15, tail: 9, load: 7, prompt: 5 },
-  quick: { counts: [100, 1_000, 10_000], start: 7, tail: 5, load: 3, prompt: 2 },
+  full: { counts: [100, 1_000, 10_000, 100_000], start: 15, tail: 9, load: 7, prompt: 5, daemon: 5, waiting: 10_000 },
+  quick: { counts: [100, 1_000, 10_000], start: 7, tail: 5, load: 3, prompt: 2, daemon: 3, waiting: 2_000 },
 };
 const TAIL_MODES = ['resume', 'auq-resume+flag', 'page'];
 
@@ -34,7 +35,9 @@ async function measure(bench, plan) {
   const tails = await loadSuite(withOptions({ runs: plan.tail, counts: [small, large] }), TAIL_MODES);
   const whole = await loadSuite(withOptions({ runs: plan.load, counts: plan.counts }), ['load']);
   const turns = await promptSuite(withOptions({ runs: plan.prompt }));
-  return { start, loads: new Map([...tails, ...whole]), ...turns, small, large };
+  const hasDaemon = bench.agents.some((agent) => agent.serve);
+  const daemon = hasDaemon && (await daemonSuite(withOptions({ runs: plan.daemon }), plan.waiting));
+  return { daemon, start, loads: new Map([...tails, ...whole]), ...turns, small, large };
 }
 
 /** Measures and prints; the exit code. Slow is a figure; wrong is a failure. */

@@ -1,5 +1,5 @@
-// What a daemon carries: questions that wait, votes that come fast, subscribers that all see everything. Prints figures and
-// fails when anything is lost or over its bar (PF-5, PF-6 of the design).
+// What a daemon carries: questions that wait, and votes that come fast. Prints figures and fails when an answer is lost or a
+// bar is missed (PF-6 of the design; the bench measures it with fewer votes).
 //
 //   npm run load -- [--questions N] [--rate votes per second]
 import { readFileSync } from 'node:fs';
@@ -18,12 +18,9 @@ const QUESTION = {
     { label: 'Blue', description: 'cold' },
   ],
 };
-const DELTAS = 2_000;
-const SUBSCRIBERS = 50;
 const SCRIPT = {
   rules: [
     { when: { response: 'ask_user_question' }, steps: [{ text: 'So be it.' }] },
-    { when: { text: 'stream' }, steps: [{ text: 'x'.repeat(DELTAS * 20), deltas: DELTAS }] },
     { steps: [{ call: 'ask_user_question', args: { questions: [QUESTION] } }] },
   ],
 };
@@ -122,58 +119,6 @@ async function everyAnswerIsThere(sessions) {
   print('lost', `0 of ${sessions.length} answers; the last turn ended ${seconds(started)} s after the last vote`);
 }
 
-async function subscribe() {
-  const session = await call('POST', '/session', { cwd: place.cwd, sessionScope: 'thread' });
-  const readers = Array.from({ length: SUBSCRIBERS }, () => countEvents(session.sessionId));
-  await Promise.all(readers.map(({ open }) => open));
-  const before = cpuMs();
-  await call(
-    'POST',
-    `/session/${session.sessionId}/prompt`,
-    { prompt: [{ type: 'text', text: 'stream' }] },
-    session.clientId,
-  );
-  const counts = await Promise.all(readers.map(({ seen }) => seen));
-  const each = ((cpuMs() - before) * 1000) / counts.reduce((sum, count) => sum + count, 0);
-  print(
-    `${SUBSCRIBERS} subscribers`,
-    `${counts[0]} events, ${each.toFixed(1)} us of the daemon's time for each of each (bar: 5)`,
-  );
-  if (new Set(counts).size !== 1 || counts[0] < DELTAS) throw new Error(`subscribers saw ${counts.join(', ')} events`);
-  if (each > 5) failures.push(`an event costs ${each.toFixed(1)} us a subscriber`);
-}
-
-/** How many events a subscriber got when the turn was over. */
-function countEvents(sessionId) {
-  const opened = Promise.withResolvers?.() ?? deferred();
-  const seen = new Promise((resolve, reject) => {
-    const req = request(`${daemon.url}/session/${sessionId}/events`, { agent: false }, (response) => {
-      let text = '';
-      let count = 0;
-      opened.resolve();
-      response.setEncoding('utf8').on('data', (chunk) => {
-        const blocks = (text + chunk).split('\n\n');
-        text = blocks.pop();
-        count += blocks.filter((block) => block.includes('\ndata: ')).length;
-        if (!blocks.some((block) => block.includes('event: turn_complete'))) return;
-        req.destroy();
-        resolve(count);
-      });
-      response.on('end', () => reject(new Error('a subscriber was cut off')));
-      response.on('error', () => {});
-    });
-    req.on('error', () => {});
-    req.end();
-  });
-  return { open: opened.promise, seen };
-}
-
-function deferred() {
-  const parts = {};
-  parts.promise = new Promise((resolve) => Object.assign(parts, { resolve }));
-  return parts;
-}
-
 const vote = ({ sessionId, clientId }, requestId) =>
   call(
     'POST',
@@ -224,12 +169,6 @@ function memoryKb(pid = daemon.pid) {
   return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))[1]);
 }
 
-/** Of user and system, in the kernel's ticks of 10 ms. */
-function cpuMs() {
-  const fields = readFileSync(`/proc/${daemon.pid}/stat`, 'utf8').split(') ')[1].split(' ');
-  return (Number(fields[11]) + Number(fields[12])) * 10;
-}
-
 function mb(pid) {
   return Math.round(memoryKb(pid) / 1024);
 }
@@ -248,7 +187,6 @@ try {
   await voteOneByOne(sessions, requests, Math.min(500, Math.floor(sessions.length / 10)));
   await voteAt(option('--rate', 1_000), sessions, requests);
   await everyAnswerIsThere(sessions);
-  await subscribe();
 } catch (error) {
   failures.push(`${error.message}\n${daemon.stderr()}`);
 } finally {

@@ -55,6 +55,14 @@ export function startAgent(bench, agent, { restore = false, onRequest } = {}) {
   return new AcpClient(command, { env: environmentOf(bench, agent), cwd: bench.cwd, onRequest });
 }
 
+/** The command of the agent's HTTP daemon, and its whole environment. */
+export function serveCommand(bench, agent) {
+  return {
+    command: agent.serve.map((word) => substitute(bench, agent, word)),
+    env: environmentOf(bench, agent),
+  };
+}
+
 /** Stops it: at once, or, when it is profiled, by a clean end, at which Node writes the profile. */
 export async function stopAgent(bench, client) {
   if (bench.options.profile) await client.end();

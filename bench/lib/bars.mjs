@@ -1,14 +1,15 @@
-// The bars of the requirements PF-1 to PF-4, applied to what was measured. Pure: tables in, rows out.
+// The bars of the requirements PF-1 to PF-6, applied to what was measured. Pure: tables in, rows out.
 import { format, markdownRow, markdownRule, median, medianRatio } from './stats.mjs';
 
 /**
  * Rows `{id, what, value, unit, bar, pass, wrong}` for one agent. `measured` is `{start, loads, long, short, question,
- * small, large}`: the suites' tables, the loads by `<mode> <count>`, and the two sizes that are compared. `wrong` says
- * what was wrong with an answer; such a row has no value.
+ * small, large, daemon?}`: the suites' tables, the loads by `<mode> <count>`, the two sizes that are compared, and the
+ * daemon's tables where the agent has one. `wrong` says what was wrong with an answer; such a row has no value.
  */
 export function judge(agent, measured, rows) {
   return [...startRows(agent, measured, rows), ...tailRows(agent, measured), ...loadRows(agent, measured, rows)].concat(
     turnRows(agent, measured),
+    measured.daemon ? daemonRows(agent, measured.daemon) : [],
   );
 }
 
@@ -66,6 +67,21 @@ function turnRows(agent, { long, short, question }) {
     ...deltaRows,
     row('PF-4', "turn of 5 deltas beyond the model's own time", beyond, 'ms', 10, [short], [agent]),
     row('PF-4', 'answer to completed update beyond the fsync', fsynced, 'ms', 4, [question], [agent]),
+  ];
+}
+
+function daemonRows(agent, { start, load, fanOut, waiting }) {
+  const overNode = (column) => medianRatio(start.column(agent, column), start.column(agent, 'node'));
+  const line = (id, table, what, value, unit, bar) => row(id, `daemon: ${what}`, value, unit, bar, [table], [agent]);
+  const of = (table, column) => table.median(agent, column);
+  return [
+    line('PF-5', start, 'spawn to /health, over node -e 0', overNode('health'), 'x', 4),
+    line('PF-5', start, 'the same after a crash', overNode('afterCrash'), 'x', 4),
+    line('PF-5', start, 'POST /session after the first', of(start, 'create'), 'ms', 10),
+    line('PF-5', load, 'load of 10000 records to the waiting question', of(load, 'seconds'), 's', 0.5),
+    line('PF-5', fanOut, 'an event for each of 50 subscribers', of(fanOut, 'each'), 'us', 5),
+    line('PF-6', waiting, 'memory while a question waits', of(waiting, 'question'), 'KB', 20),
+    line('PF-6', waiting, 'a vote on one of them, median', of(waiting, 'vote'), 'ms', 10),
   ];
 }
 
