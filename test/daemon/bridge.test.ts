@@ -558,6 +558,13 @@ test('[DM-11] a prompt that comes while the daemon stops is refused and does not
   expect(place.frames().filter(({ frame }) => frame?.method === 'session/prompt')).toEqual([]);
 });
 
+test('[DM-11] a cancel that comes when the daemon has stopped is a 503', async () => {
+  const bridge = new Place().bridge();
+  const { sessionId, clientId } = await bridge.createSession({}, as());
+  await bridge.shutdown();
+  await expect(bridge.cancel(sessionId, as(clientId))).rejects.toMatchObject({ status: 503 });
+});
+
 test('[DM-3, DM-11] a load whose answer comes while the daemon stops asks nothing again', async () => {
   const place = new Place();
   const { sessionId } = await place.dangling();
