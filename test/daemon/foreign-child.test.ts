@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { expect, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import type { ServeOptions } from '../../src/daemon/ports.ts';
 import { as, BLUE, Listener, Place, TEXT } from '../support/bridge.ts';
 
@@ -83,6 +83,26 @@ test('[DM-1] a prompt that fails says so on the events, and the next one runs', 
   await bridge.prompt(sessionId, TEXT('plain'), undefined, as(clientId));
   await listener.event('turn_complete');
   expect(await bridge.status(sessionId)).toMatchObject({ hasTurnError: false });
+});
+
+test('[DM-3] a resume waits ten seconds for a load of the same session, then comes again later', async () => {
+  const { bridge } = foreign({ neverLoads: true });
+  await bridge.createSession({}, as());
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const id = '11111111-1111-4111-8111-111111111111';
+  const loaded = bridge.load(id, {}, as('me')).catch((error: unknown) => error);
+  const resumed = bridge.resume(id, {}, as('me')).catch((error: unknown) => error);
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(await resumed).toMatchObject({
+    status: 409,
+    code: 'restore_in_progress',
+    retryAfter: expect.any(Number),
+    details: { activeAction: 'load', requestedAction: 'resume' },
+  });
+  await vi.advanceTimersByTimeAsync(50_000);
+  expect(await loaded).toMatchObject({ status: 504, code: 'agent_timeout' });
+  expect(bridge.daemonStatus()).toMatchObject({ runtime: { sessions: { active: 1, admissionInFlight: 0 } } });
 });
 
 test('[DM-10] a request for a session that the daemon does not have is answered by nobody at once', async () => {

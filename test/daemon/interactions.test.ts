@@ -304,6 +304,18 @@ test.each<[string, (d: ReturnType<typeof daemon>, gone: AbortController) => unkn
   expect(await one.restart().ask(asking(), { reissued: true })).toMatchObject({ answers: { '0': 'Blue' } });
 });
 
+test('[DM-8, BT-4] a vote that is on its way to the disk counts when its time runs out', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { interactions, types, ask, waiting } = daemon({ timeoutMs: 1_000 });
+  const reply = ask();
+  const vote = interactions.vote('session-1', waiting()[0] ?? '', BLUE, ALICE);
+  vi.advanceTimersByTime(1_000);
+  await vote;
+  expect(await reply).toMatchObject({ answers: { '0': 'Blue' } });
+  expect(types()).toEqual(['permission_request', 'permission_resolved']);
+});
+
 test('[DM-10] what the child withdraws, or takes with it, is over; nobody decided it', async () => {
   const { interactions, events, ask, waiting } = daemon();
   const gone = new AbortController();

@@ -53,6 +53,7 @@ const app = agent()
     return { sessionId: randomUUID() };
   })
   .onRequest('session/load', async ({ params, client }) => {
+    if (as.neverLoads) return new Promise(() => {});
     if (params.sessionId === '33333333-3333-4333-8333-333333333333') {
       throw new RequestError(-32002, `Resource not found: session:${params.sessionId}`);
     }
