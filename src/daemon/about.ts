@@ -56,11 +56,11 @@ export interface Runtime {
   readonly startingSessions: number;
   readonly pendingPermissions: number;
   readonly channelLive: boolean;
-  readonly subscribers: number;
   readonly activePrompts: number;
   readonly queuedPrompts: number;
 }
 
+/** What `/daemon/status` says, but for the HTTP half's own part of it. */
 export function daemonStatus(options: ServeOptions, version: string, runtime: Runtime): Json {
   const { pendingPermissions: pending } = runtime;
   const message = `${pending} permission request(s) wait for an answer.`;
@@ -78,11 +78,6 @@ export function daemonStatus(options: ServeOptions, version: string, runtime: Ru
       workspaceCwd: options.cwd,
       qwenCodeVersion: version,
     },
-    security: {
-      tokenConfigured: options.token !== undefined,
-      requireAuth: options.requireAuth,
-      allowOriginConfigured: options.allowOrigins.length > 0,
-    },
     limits: {
       maxSessions: options.maxSessions,
       maxPendingPromptsPerSession: MAX_PENDING_PROMPTS,
@@ -93,7 +88,6 @@ export function daemonStatus(options: ServeOptions, version: string, runtime: Ru
       sessions: { active: runtime.sessions, admissionInFlight: runtime.startingSessions },
       permissions: { pending, policy: strategyOf(options) },
       channel: { live: runtime.channelLive },
-      transport: { restSseActive: runtime.subscribers },
       activity: {
         activePrompts: runtime.activePrompts,
         pendingPrompts: runtime.activePrompts + runtime.queuedPrompts,

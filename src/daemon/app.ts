@@ -2,7 +2,6 @@ import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { Hono } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import type { Log } from '../log.ts';
-import { externalMeta } from '../meta/daemon.ts';
 import { readJsonBody } from './body.ts';
 import type { Bridge, ServeOptions } from './ports.ts';
 import { DaemonError } from './ports.ts';
@@ -78,8 +77,7 @@ async function bodyOf<N extends BodyName>(c: HttpContext, name: N, about: object
     const { message, code, details } = parsed.fault;
     throw new DaemonError(400, message, code === undefined ? {} : { code, details: { ...about, ...details } });
   }
-  const { body } = parsed;
-  return '_meta' in body ? { ...body, _meta: externalMeta(body._meta) } : body;
+  return parsed.body;
 }
 
 /** Headers that let a page of an allowed origin read the answer, or send the request it has in mind. */
@@ -100,7 +98,6 @@ function readingHeaders(head: RequestHead, options: AppOptions): Record<string, 
 function withHttp(bridge: Bridge, options: AppOptions, streams: number): Record<string, unknown> {
   const status = bridge.daemonStatus();
   const { protocolVersions, features } = bridge.capabilities();
-  const runtime = (status['runtime'] ?? {}) as { readonly transport?: object };
   return {
     ...status,
     capabilities: { protocolVersions, features },
@@ -112,7 +109,7 @@ function withHttp(bridge: Bridge, options: AppOptions, streams: number): Record<
       allowOriginMode: options.allowOrigins.includes('*') ? 'any' : options.allowOrigins.length > 0 ? 'list' : 'none',
       sessionShellCommandEnabled: false,
     },
-    runtime: { ...runtime, transport: { ...runtime.transport, restSseActive: streams } },
+    runtime: { ...(status['runtime'] as object), transport: { restSseActive: streams } },
   };
 }
 

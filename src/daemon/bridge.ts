@@ -239,7 +239,6 @@ export class DaemonBridge implements Bridge {
       startingSessions: this.#registry.starting,
       pendingPermissions: this.#interactions.pendingCount,
       channelLive: this.#slot.live !== undefined,
-      subscribers: sum((entry) => entry.events.subscribers),
       activePrompts: sum((entry) => (entry.activeTurn ? 1 : 0)),
       queuedPrompts: sum((entry) => entry.queue.waiting.length),
     });
