@@ -57,7 +57,8 @@ async function* events(
 ): AsyncGenerator<SessionEvent> {
   if (conversation !== undefined && page !== undefined && left !== undefined) {
     const replay = new Replay(left);
-    const wanted = { rawResults: true, system: REPLAYED_SYSTEM };
+    // A response is one JSON value: every record in it has to be read anyway.
+    const wanted = { rawResults: false, system: REPLAYED_SYSTEM };
     for await (const items of conversation.batches(wanted, page.range)) {
       for (const item of items) yield* replay.next(item);
     }
