@@ -8,7 +8,7 @@ const { Script } = require('node:vm');
 const [, , path, cache] = process.argv;
 const source = `(function(exports,require,module,__filename,__dirname){${readFileSync(path, 'latin1')}\n})`;
 const script = new Script(source, { filename: path });
-process.argv = [process.argv[0], path, '--acp', '--auth-type', 'scripted'];
+process.argv = [process.argv[0], path, '--acp', '--restore-ask-user-question', '--auth-type', 'scripted'];
 process.on('exit', () => writeFileSync(cache, script.createCachedData()));
 const main = { exports: {} };
 script.runInThisContext()(main.exports, createRequire(path), main, path, dirname(path));
