@@ -1,3 +1,5 @@
+import { createParser } from 'eventsource-parser';
+
 /** An event longer than this is not a model's; in UTF-16 code units. */
 const LONGEST_EVENT = 64 * 1024 * 1024;
 
@@ -8,30 +10,23 @@ const LONGEST_EVENT = 64 * 1024 * 1024;
  */
 export async function* readEventData(body: ReadableStream<Uint8Array>): AsyncGenerator<readonly string[]> {
   const decoder = new TextDecoder();
-  let rest = '';
-  let data: string | undefined;
-  const takeLines = (text: string): string[] => {
-    const events: string[] = [];
-    let start = 0;
-    for (let end = text.indexOf('\n'); end !== -1; end = text.indexOf('\n', start)) {
-      const line = text.slice(start, text[end - 1] === '\r' ? end - 1 : end);
-      start = end + 1;
-      if (line === '' && data !== undefined) {
-        events.push(data);
-        data = undefined;
-      } else if (line.startsWith('data:')) {
-        const value = line.slice(line[5] === ' ' ? 6 : 5);
-        data = data === undefined ? value : `${data}\n${value}`;
-      }
-    }
-    rest = text.slice(start);
+  let events: string[] = [];
+  const parser = createParser({
+    maxBufferSize: LONGEST_EVENT,
+    onEvent: ({ data }) => events.push(data),
+    onError: ({ type }) => {
+      if (type === 'max-buffer-size-exceeded') throw new RangeError('a server-sent event never ends');
+    },
+  });
+  const take = (text: string): readonly string[] => {
+    events = [];
+    parser.feed(text);
     return events;
   };
   for await (const bytes of body) {
-    const events = takeLines(rest + decoder.decode(bytes, { stream: true }));
-    if (events.length > 0) yield events;
-    if (rest.length + (data?.length ?? 0) > LONGEST_EVENT) throw new RangeError('a server-sent event never ends');
+    const some = take(decoder.decode(bytes, { stream: true }));
+    if (some.length > 0) yield some;
   }
-  const last = takeLines(`${rest}${decoder.decode()}\n\n`);
+  const last = take(`${decoder.decode()}\n\n`);
   if (last.length > 0) yield last;
 }
