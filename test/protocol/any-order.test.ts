@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { callIds, responseIds } from '../support/evidence.ts';
 import { type Asked, CANCELLED, DECLINE, Home, Peer, RESTORE, SUPPRESS, submit, unattended } from '../support/peer.ts';
+import { randomNumbers } from '../support/random.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: records of every form
 type Any = any;
@@ -17,17 +18,6 @@ const REPLIES = [
   unattended('session_closed'),
   { no: 'outcome' },
 ];
-
-/** The same numbers for the same seed (mulberry32). */
-function randomNumbers(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) % below;
-  };
-}
 
 /** What is wrong with a transcript that one process wrote. */
 function faults(records: Any[]): string[] {

@@ -131,18 +131,26 @@ function textsHeld(updates: Any[]): string[] {
   return texts;
 }
 
-test('[BT-2, ACP-3, LS-7] loads while text streams show all that was said, once and in order, and the stream goes on behind them', async () => {
-  const peer = await Peer.start({ restore: true, script: STREAM });
-  const id = await peer.newSession();
+/** Runs a turn that talks, and makes these calls again and again from its first word to its end. */
+async function whileTalking(peer: Peer, id: string, calls: () => Promise<unknown>[]): Promise<void> {
   let over = false;
   const turn = peer.prompt(id, 'talk').finally(() => {
     over = true;
   });
   await peer.until(() => peer.said() !== '');
-  while (!over) {
-    await Promise.all([peer.load(id), peer.load(id, { [SUPPRESS]: true }), peer.resume(id), peer.load(id)]);
-  }
+  while (!over) await Promise.all(calls());
   await turn;
+}
+
+test('[BT-2, ACP-3, LS-7] loads while text streams show all that was said, once and in order, and the stream goes on behind them', async () => {
+  const peer = await Peer.start({ restore: true, script: STREAM });
+  const id = await peer.newSession();
+  await whileTalking(peer, id, () => [
+    peer.load(id),
+    peer.load(id, { [SUPPRESS]: true }),
+    peer.resume(id),
+    peer.load(id),
+  ]);
   const texts = ['', ...textsHeld(peer.updates(id))];
   expect(texts.length).toBeGreaterThan(4);
   expect(texts.at(-1)).toBe(WORDS.join(''));
@@ -153,13 +161,7 @@ test('[BT-2, ACP-3, LS-7] loads while text streams show all that was said, once 
 test('[BT-2, ACP-11] what streams on behind a bulk load continues what the response held', async () => {
   const peer = await Peer.start({ restore: true, script: STREAM });
   const id = await peer.newSession();
-  let over = false;
-  const turn = peer.prompt(id, 'talk').finally(() => {
-    over = true;
-  });
-  await peer.until(() => peer.said() !== '');
-  while (!over) await Promise.all([peer.load(id, BULK), peer.load(id, BULK)]);
-  await turn;
+  await whileTalking(peer, id, () => [peer.load(id, BULK), peer.load(id, BULK)]);
   const held: string[] = [''];
   for (const { dir, message } of peer.wire as Any[]) {
     if (dir === 'out') continue;

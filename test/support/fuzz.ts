@@ -1,5 +1,6 @@
 import { ENDS, type End, FuzzClient, openQuestions, World } from './fuzz-client.ts';
 import { ask, CANCELLED, CWD, DECLINE, type Home, RECORDED_SCRIPT, RESTORE, SUPPRESS } from './peer.ts';
+import { randomNumbers } from './random.ts';
 
 /** The recorded model's script, which also fails where a provider does and calls what is no valid question. */
 const SCRIPT = {
@@ -15,17 +16,6 @@ const SCRIPT = {
     ...RECORDED_SCRIPT.rules,
   ],
 };
-
-/** The same numbers for the same seed (mulberry32). */
-function randomNumbers(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) % below;
-  };
-}
 
 const META = 'qwen.session.loadReplayMode';
 const PROMPTS = [
