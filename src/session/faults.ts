@@ -63,3 +63,31 @@ export class ProviderFault extends Error {
 function isErrorNamed(value: unknown, name: string): boolean {
   return value instanceof Error && value.name === name;
 }
+
+/** Why a tool refused or failed, in the words of the reference's `errorType`. */
+export type ToolFaultType =
+  | 'invalid_tool_params'
+  | 'path_not_in_workspace'
+  | 'file_not_found'
+  | 'target_is_directory'
+  | 'file_too_large'
+  | 'binary_file'
+  | 'permission_denied'
+  | 'edit_no_occurrence_found'
+  | 'edit_expected_occurrence_mismatch'
+  | 'edit_no_change'
+  | 'file_changed'
+  | 'shell_execute_error'
+  | 'mcp_tool_error'
+  | 'execution_failed';
+
+/** A call that a tool refused or that failed; the text is for the model and the person alike. */
+export class ToolFault extends Error {
+  readonly type: ToolFaultType;
+
+  constructor(type: ToolFaultType, message: string) {
+    super(message);
+    this.name = 'ToolFault';
+    this.type = type;
+  }
+}

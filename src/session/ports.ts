@@ -91,6 +91,125 @@ export type QuestionReply =
   | { readonly kind: 'unattended'; readonly reason: UnattendedReason }
   | { readonly kind: 'failed'; readonly message: string };
 
+/** A file before and after a change, as whole texts; `oldText` is null for a file that is new. */
+export interface FileChange {
+  readonly path: string;
+  readonly oldText: string | null;
+  readonly newText: string;
+}
+
+/** What "always" covers in this session: calls with the same `key` are not asked about again. */
+export interface ApprovalScope {
+  readonly key: string;
+  /** For the person, completing "Always allow …". */
+  readonly label: string;
+}
+
+/** A call that a person is to allow or reject before it runs. */
+export interface ApprovalRequest {
+  readonly sessionId: string;
+  readonly callId: string;
+  readonly name: string;
+  /** The call's arguments, verbatim. */
+  readonly args: Readonly<Record<string, unknown>>;
+  readonly change?: FileChange;
+  /** Undefined where only this one call can be allowed. */
+  readonly always?: ApprovalScope;
+}
+
+/** What came back from the client for one call that needs approval. */
+export type ApprovalReply =
+  | { readonly kind: 'allowed'; readonly always: boolean }
+  | { readonly kind: 'rejected' }
+  | { readonly kind: 'unattended'; readonly reason: UnattendedReason }
+  | { readonly kind: 'failed'; readonly message: string };
+
+/** What a tool does to the world; with the session's mode it decides whether a person is asked. */
+export type ToolEffect = 'read' | 'note' | 'edit' | 'execute';
+
+/** How a call ended, told by its tool. */
+export interface ToolOutput {
+  /** For the model; bounded by the tool. */
+  readonly text: string;
+  /** The record's `resultDisplay` and the update's `rawOutput`, in the reference's shapes. */
+  readonly display?: unknown;
+  /** False: the tool ran and what it did failed (a command's exit code is no failure of the tool). Default true. */
+  readonly ok?: boolean;
+}
+
+/** A call whose arguments were checked; nothing has been changed yet. */
+export interface PreparedCall {
+  readonly change?: FileChange;
+  readonly always?: ApprovalScope;
+  /** Another effect than the tool's own, where the arguments decide. */
+  readonly effect?: ToolEffect;
+  /** Throws `ToolFault`; on abort the signal's reason. */
+  run(): Promise<ToolOutput>;
+}
+
+/** The text files of a workspace, as the person's editor or the disk has them. */
+export interface FileAccess {
+  /** Undefined when there is no such file. Throws `ToolFault` for what is no text file or too large. */
+  readText(path: string, signal: AbortSignal): Promise<string | undefined>;
+  /** Creates missing folders. Throws `ToolFault`. */
+  writeText(path: string, text: string, signal: AbortSignal): Promise<void>;
+}
+
+export interface ShellCommand {
+  readonly callId: string;
+  /** For the system's shell. */
+  readonly command: string;
+  /** Absolute. */
+  readonly cwd: string;
+  readonly timeoutMs: number;
+}
+
+export interface ShellResult {
+  /** Null when a signal ended it. */
+  readonly exitCode: number | null;
+  readonly signal: string | null;
+  readonly timedOut: boolean;
+  /** stdout and stderr as they came, bounded; `truncated` says that some is missing. */
+  readonly output: string;
+  readonly truncated: boolean;
+}
+
+/** Where commands run: in the client's terminal or in a process group of ours. On abort nothing of the group is left. */
+export interface Shell {
+  /** `heard` is told the output so far, at most a few times a second. */
+  run(command: ShellCommand, heard: (output: string) => void, signal: AbortSignal): Promise<ShellResult>;
+}
+
+/** What one call of a tool works with. */
+export interface ToolContext {
+  readonly sessionId: string;
+  readonly callId: string;
+  /** Absolute; with `roots` the folders that file tools are confined to. */
+  readonly cwd: string;
+  readonly roots: readonly string[];
+  readonly files: FileAccess;
+  readonly shell: Shell;
+  readonly signal: AbortSignal;
+  /** Shows the person what a running call has said so far. */
+  progress(text: string): void;
+}
+
+export interface Tool {
+  readonly declaration: FunctionDeclaration & { readonly name: string };
+  readonly effect: ToolEffect;
+  /** Goes into the telemetry; default `native`. */
+  readonly type?: 'native' | 'mcp';
+  /** Checks the arguments and looks at what they are about; changes nothing. Throws `ToolFault`. */
+  prepare(args: Readonly<Record<string, unknown>>, context: ToolContext): Promise<PreparedCall>;
+}
+
+/** The tools of one session. */
+export interface ToolSet {
+  readonly tools: readonly Tool[];
+  /** Ends what they hold (MCP servers). Never rejects. */
+  close(): Promise<void>;
+}
+
 /** A live session, as its client needs to know it. */
 export interface SessionRef {
   readonly id: string;
