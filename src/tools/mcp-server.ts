@@ -11,6 +11,7 @@ import {
 } from '@modelcontextprotocol/client';
 import type { Log } from '../log.ts';
 import { ToolFault } from '../session/faults.ts';
+import { STREAM_LOST } from './mcp-http.ts';
 import { printable } from './mcp-names.ts';
 import { linkTo, type ServerLink } from './mcp-transport.ts';
 
@@ -41,6 +42,8 @@ type State =
 
 /** New starts in a row without an answered call in between. */
 const MAX_RESTARTS = 3;
+/** The call is not repeated by us, as it may have done what it is for. */
+const LOST = 'was lost during the call, which may or may not have been carried out';
 const MAX_TOOLS = 256;
 const MAX_REASON = 500;
 /** Several changes of a server's tools within so many ms are one. */
@@ -84,7 +87,7 @@ export class ServerConnection {
   }
 
   /** Throws `ToolFault` `mcp_tool_error` naming the server; on abort the signal's reason, after the server was told. */
-  async call(call: ServerCall): Promise<CallToolResult> {
+  async call(call: ServerCall, isRepeated = false): Promise<CallToolResult> {
     const { tool, args, signal, heard } = call;
     const { client, link } = await this.#ready(signal);
     // What the answer must look like is the model's to judge, not ours.
@@ -105,7 +108,11 @@ export class ServerConnection {
       return result;
     } catch (error) {
       signal.throwIfAborted();
-      throw this.#callFault(error, client, link);
+      const fault = this.#callFault(error, client, link);
+      // The protocol's word for an HTTP session that the server does not know any more: nothing was carried out.
+      const isForgotten = error instanceof SdkHttpError && error.status === 404;
+      if (isForgotten && !isRepeated) return this.call(call, true);
+      throw fault;
     }
   }
 
@@ -140,16 +147,12 @@ export class ServerConnection {
     }
   }
 
-  /** Answers its tools. Rejects at the deadline, when the server is gone and when the session is closed. */
+  /** Answers its tools. Rejects at the deadline and when the session is closed. */
   async #open(client: Client, link: ServerLink): Promise<readonly Tool[]> {
     const timeout = this.#options.startTimeoutMs;
     const deadline = AbortSignal.timeout(timeout);
-    const gone = new AbortController();
-    const signal = AbortSignal.any([deadline, gone.signal, this.#closing.signal]);
-    client.onclose = () => {
-      gone.abort(new Error('it ended'));
-      this.#lost(client, link, 'ended');
-    };
+    const signal = AbortSignal.any([deadline, this.#closing.signal]);
+    client.onclose = () => this.#lost(client, link, 'ended');
     client.onerror = (error) => this.#options.log.debug(`MCP server ${this.#label}`, error);
     const opening = async () => {
       await client.connect(link.transport, { timeout, signal });
@@ -183,6 +186,8 @@ export class ServerConnection {
 
   #callFault(error: unknown, client: Client, link: ServerLink): ToolFault {
     const reason = `${messageOf(error)}${said(link)}`;
+    const isUncertain = error instanceof ProtocolError && error.code === STREAM_LOST;
+    if (isUncertain) return this.#fault(`${LOST}: ${reason}`, error);
     if (error instanceof ProtocolError) return this.#fault(`refused the call: ${messageOf(error)}`, error);
     if (error instanceof SdkError && !(error instanceof SdkHttpError)) {
       if (error.code === SdkErrorCode.RequestTimeout) return this.#fault(`did not answer in time: ${reason}`, error);
@@ -190,9 +195,9 @@ export class ServerConnection {
         return this.#fault(`gave an answer that cannot be read: ${reason}`, error);
       }
     }
-    // A new connection is made for the next call; this one is not repeated, as it may have been carried out.
+    // A new connection is made for the next call.
     this.#lost(client, link, `was lost during a call (${messageOf(error)})`);
-    return this.#fault(`was lost during the call, which may or may not have been carried out: ${reason}`, error);
+    return this.#fault(`${LOST}: ${reason}`, error);
   }
 
   #lost(client: Client, link: ServerLink, how: string): void {

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { McpServer } from '@agentclientprotocol/sdk';
-import { SSEClientTransport, StreamableHTTPClientTransport, type Transport } from '@modelcontextprotocol/client';
+import type { Transport } from '@modelcontextprotocol/client';
 import { getDefaultEnvironment } from '@modelcontextprotocol/client/stdio';
 import type { Log } from '../log.ts';
-import { boundedFetch } from './mcp-fetch.ts';
+import { HttpTransport, sseTransport } from './mcp-http.ts';
 import { printable } from './mcp-names.ts';
 import { ProcessTransport } from './mcp-process.ts';
 
@@ -56,13 +56,12 @@ function stdioLink(server: Exclude<McpServer, { type: string }>, cwd: string, lo
 
 function httpLink(server: Extract<McpServer, { type: string }>): ServerLink {
   const headers = Object.fromEntries(server.headers.map(({ name, value }) => [name, value]));
-  const options = { requestInit: { headers }, fetch: boundedFetch };
   const url = new URL(server.url);
   if (server.type === 'sse') {
-    const transport = new SSEClientTransport(url, options);
+    const transport = sseTransport(url, { headers });
     return { transport, end: () => transport.close().catch(() => undefined), lastWords: () => '' };
   }
-  const transport = new StreamableHTTPClientTransport(url, options);
+  const transport = new HttpTransport(url, { requestInit: { headers } });
   const end = async () => {
     const farewell = transport.terminateSession().catch(() => undefined);
     await Promise.race([farewell, delay(FAREWELL_MS, undefined, { ref: false })]);
