@@ -89,6 +89,18 @@ export function startSseMcp(): Promise<HttpMcp> {
   });
 }
 
+/** Sends everybody elsewhere. */
+export async function startRedirect(): Promise<HttpMcp & { to(url: string): void }> {
+  let target = '';
+  const server = await listen((_, response) => void response.writeHead(307, { location: target }).end());
+  return {
+    ...server,
+    to: (url) => {
+      target = url;
+    },
+  };
+}
+
 async function listen(listener: RequestListener, forget = () => {}): Promise<HttpMcp> {
   const seen: { method: string; headers: IncomingHttpHeaders }[] = [];
   const server = createServer((request, response) => {

@@ -8,7 +8,7 @@ import { beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { createLog } from '../../src/log.ts';
 import type { Tool, ToolContext, ToolOutput } from '../../src/session/ports.ts';
 import { connectMcpServers, type McpOptions, type McpToolSet } from '../../src/tools/mcp.ts';
-import { bundleProgram, startHttpMcp, startSseMcp, stdioServer } from '../support/mcp.ts';
+import { bundleProgram, startHttpMcp, startRedirect, startSseMcp, stdioServer } from '../support/mcp.ts';
 import { tempFolder } from '../support/temp.ts';
 
 let program = '';
@@ -280,6 +280,17 @@ test('[TL-2] streamable HTTP: a connection that is cut during a call fails the c
   const waiting = call(set, 'mcp__web__wait', { file: join(cwd, 'x') }, { progress: () => http.cut() });
   await expect(waiting).rejects.toMatchObject({ type: 'mcp_tool_error' });
   expect(await call(set, 'mcp__web__echo', { text: 'again' })).toMatchObject({ text: 'again' });
+});
+
+test('[TL-2] streamable HTTP: a redirect to another origin is not followed, with headers that are a secret', async () => {
+  const [other, http] = [await startHttpMcp(), await startRedirect()];
+  onTestFinished(() => Promise.all([other.close(), http.close()]).then(() => {}));
+  http.to(other.url);
+  const { set } = await connect([
+    { type: 'http', name: 'web', url: http.url, headers: [{ name: 'x-token', value: 't3' }] },
+  ]);
+  expect(set.warnings).toHaveLength(1);
+  expect(other.seen).toEqual([]);
 });
 
 test('[TL-2] server-sent events: the older transport works the same', async () => {
