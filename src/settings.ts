@@ -143,10 +143,7 @@ interface Document {
 }
 
 function readDocuments(places: SettingsPlaces): Document[] {
-  const files = [
-    join(places.cwd, '.qwen', 'settings.json'),
-    join(userFolder(places), 'settings.json'),
-  ];
+  const files = [join(places.cwd, '.qwen', 'settings.json'), join(userFolder(places), 'settings.json')];
   return files.map((file) => ({ file, root: readDocument(file) }));
 }
 

@@ -41,7 +41,8 @@ export function anthropicMessages(contents: readonly Content[], dialect: Anthrop
     if (content.role === 'model') add('assistant', assistantBlocks(content, ids, dialect));
     else add('user', userBlocks(content, ids, dialect));
   }
-  if (messages[0]?.role === 'assistant') messages.unshift({ role: 'user', content: [{ type: 'text', text: 'Go on.' }] });
+  if (messages[0]?.role === 'assistant')
+    messages.unshift({ role: 'user', content: [{ type: 'text', text: 'Go on.' }] });
   const blocks = messages.flatMap(({ content }) => content);
   return {
     messages,

@@ -29,7 +29,14 @@ interface Usage {
 /** A block that is still growing. Text and thoughts are passed on as they come; a call, a signature when it is whole. */
 type Block =
   | { readonly kind: 'thinking'; signature: string }
-  | { readonly kind: 'call'; readonly id: string; readonly name: string; readonly input: unknown; json: string; readonly fields: Fields }
+  | {
+      readonly kind: 'call';
+      readonly id: string;
+      readonly name: string;
+      readonly input: unknown;
+      json: string;
+      readonly fields: Fields;
+    }
   | { readonly kind: 'other' };
 
 /** What of one streamed message has come so far. */

@@ -1,6 +1,12 @@
 import type { Anthropic } from '@anthropic-ai/sdk';
 import type { Model, ModelRequest } from '../session/ports.ts';
-import { type AnthropicDialect, anthropicMessages, anthropicTools, loopHasThoughts, withCacheMark } from './anthropic-messages.ts';
+import {
+  type AnthropicDialect,
+  anthropicMessages,
+  anthropicTools,
+  loopHasThoughts,
+  withCacheMark,
+} from './anthropic-messages.ts';
 import { AnthropicReply } from './anthropic-stream.ts';
 import { claudeTraits } from './claude.ts';
 import { type Endpoint, hostOf } from './endpoint.ts';
@@ -55,18 +61,19 @@ function createWire(endpoint: Endpoint): Wire {
   };
 }
 
-async function createClient({ apiKey, authToken, baseUrl, headers, idleMs }: Endpoint): Promise<Anthropic> {
+async function createClient({ apiKey, authToken, baseUrl, headers }: Endpoint): Promise<Anthropic> {
   const { Anthropic } = await import('./anthropic-sdk.ts');
   const own = baseUrl === undefined || hostOf(baseUrl) === 'api.anthropic.com';
+  // Gateways want the key as a bearer token as often as not. The SDK sends one or the other.
+  const both = !own && apiKey !== undefined && { 'x-api-key': apiKey, authorization: `Bearer ${apiKey}` };
   return new Anthropic({
-    apiKey: apiKey ?? null,
-    // Gateways want the key as a bearer token as often as not.
-    authToken: authToken ?? (own ? null : (apiKey ?? null)),
+    ...(apiKey === undefined ? { authToken: authToken ?? '' } : { apiKey }),
     // What the SDK would read from the environment by itself is settled by the endpoint. The version is part of the SDK's path.
     baseURL: (baseUrl ?? 'https://api.anthropic.com').replace(/\/v1\/?$/, ''),
     maxRetries: 0,
-    timeout: idleMs > 0 ? idleMs : NEVER_MS,
-    ...(headers && { defaultHeaders: headers }),
+    // Silence is watched for here, in the reply too.
+    timeout: NEVER_MS,
+    defaultHeaders: { ...both, ...headers },
   });
 }
 

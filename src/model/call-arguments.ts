@@ -9,7 +9,8 @@ export function parseArguments(text: string): Record<string, unknown> {
   if (text.trim() === '') return {};
   try {
     const parsed: unknown = JSON.parse(text);
-    if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)) return parsed as Record<string, unknown>;
+    if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed))
+      return parsed as Record<string, unknown>;
     // A model or a server in between wrote the arguments as a JSON string that holds them.
     if (typeof parsed === 'string' && parsed.trim().startsWith('{')) return parseArguments(parsed);
     if (parsed === null) return {};

@@ -117,6 +117,10 @@ function surroundings(options: ModelOptions, cwd: string | undefined, authentica
 
 function currentChoice(around: Surroundings): ModelChoice {
   const authType = chooseAuthType(around);
+  if (authType === 'scripted') {
+    const name = chooseModelName(authType, around) ?? 'scripted';
+    return { key: `${name}(scripted)`, id: name, name, authType };
+  }
   const { name, baseUrl } = endpointOf(authType, around);
   const listed = modelChoices(around.providers, around.env, authType).find(
     (choice) => choice.id === name && choice.authType === authType,
@@ -127,7 +131,8 @@ function currentChoice(around: Surroundings): ModelChoice {
 
 async function openModel(options: ModelOptions, around: () => Surroundings, chosen?: ModelChoice): Promise<Model> {
   const surroundings = around();
-  for (const ignored of surroundings.providers.ignored) options.warn?.(`${ignored} is not read; it belongs to the user's`);
+  for (const ignored of surroundings.providers.ignored)
+    options.warn?.(`${ignored} is not read; it belongs to the user's`);
   const authType = chosen?.authType ?? chooseAuthType(surroundings);
   if (authType === 'scripted') return openScripted(options.scriptFile, chooseModelName(authType, surroundings));
   const endpoint = endpointOf(authType, surroundings, chosen);

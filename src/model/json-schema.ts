@@ -9,7 +9,17 @@ export function parametersOf({ parameters, parametersJsonSchema }: FunctionDecla
 }
 
 /** What Gemini's schemas and JSON Schema share by name and meaning. */
-const SHARED = ['title', 'description', 'default', 'enum', 'format', 'pattern', 'required', 'minimum', 'maximum'] as const;
+const SHARED = [
+  'title',
+  'description',
+  'default',
+  'enum',
+  'format',
+  'pattern',
+  'required',
+  'minimum',
+  'maximum',
+] as const;
 /** 64-bit counts, which Gemini writes as text. */
 const COUNTS = ['minItems', 'maxItems', 'minLength', 'maxLength', 'minProperties', 'maxProperties'] as const;
 

@@ -38,8 +38,7 @@ export class GrowingCalls {
   #find(index: number | undefined, id: string | undefined, name: string, text: string): GrowingCall | undefined {
     const known = id === undefined ? undefined : this.#calls.findLast((call) => call.id === id);
     if (known !== undefined) return known;
-    const last =
-      index === undefined ? this.#calls.at(-1) : this.#calls.findLast((call) => call.index === index);
+    const last = index === undefined ? this.#calls.at(-1) : this.#calls.findLast((call) => call.index === index);
     if (last === undefined) return undefined;
     // Servers that number every call 0, or none, tell them apart by id, or send each in one piece.
     if (id !== undefined && last.id !== undefined) return undefined;

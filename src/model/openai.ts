@@ -52,14 +52,15 @@ function createWire(endpoint: Endpoint): Wire {
   };
 }
 
-async function createClient({ apiKey, baseUrl, headers, idleMs }: Endpoint): Promise<OpenAI> {
+async function createClient({ apiKey, baseUrl, headers }: Endpoint): Promise<OpenAI> {
   const { OpenAI } = await import('./openai-sdk.ts');
   return new OpenAI({
     apiKey: apiKey ?? 'none',
     // What the SDK would read from the environment by itself is settled by the endpoint.
     baseURL: baseUrl ?? 'https://api.openai.com/v1',
     maxRetries: 0,
-    timeout: idleMs > 0 ? idleMs : NEVER_MS,
+    // Silence is watched for here, in the reply too.
+    timeout: NEVER_MS,
     defaultHeaders: { ...(apiKey === undefined && { authorization: null }), ...headers },
   });
 }

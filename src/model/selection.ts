@@ -141,7 +141,7 @@ export function endpointOf(authType: AuthType, surroundings: Surroundings, chose
 
 /** For whoever names none. The reference's default stands for every endpoint but OpenAI's own, which has no such model. */
 function defaultModel(authType: AuthType, baseUrl: string | undefined): string {
-  if (authType === 'anthropic') return 'claude-sonnet-4-5';
+  if (authType === 'anthropic') return 'claude-sonnet-5-5';
   if (authType !== 'openai') return 'gemini-2.5-pro';
   return baseUrl === undefined || hostOf(baseUrl) === 'api.openai.com' ? 'gpt-5.1' : 'qwen3.5-plus';
 }
