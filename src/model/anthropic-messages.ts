@@ -3,7 +3,7 @@ import type { ModelRequest } from '../session/ports.ts';
 import { CallIds, type IdRule } from './call-ids.ts';
 import { parametersOf } from './json-schema.ts';
 import { type Media, mediaOf, resultOf, unsendable } from './media.ts';
-import { isForeign, providerDataOf } from './provider-data.ts';
+import { isDataOnly, isForeign, providerDataOf } from './provider-data.ts';
 
 export type Block = { readonly type: string } & Readonly<Record<string, unknown>>;
 
@@ -61,7 +61,7 @@ function hasMedia({ type, content }: Block): boolean {
 function assistantBlocks(content: Content, ids: CallIds, dialect: AnthropicDialect): Block[] {
   const names = [...ids.ofCalls(content)];
   const blocks = (content.parts ?? []).flatMap((part): Block[] => {
-    if (part.thought) return thoughtBlocks(part, dialect);
+    if (part.thought || isDataOnly(part)) return thoughtBlocks(part, dialect);
     const { functionCall, text } = part;
     if (functionCall) {
       const { name = '', args = {} } = functionCall;
@@ -79,7 +79,7 @@ function thoughtBlocks(part: Part, { thoughts }: AnthropicDialect): Block[] {
   const block = providerDataOf(part, 'anthropic')?.block;
   if (block !== undefined) return [block as Block];
   const { text: thinking = '', thoughtSignature: signature } = part;
-  if (signature === undefined && (thoughts === 'signed' || thinking === '')) return [];
+  if (isDataOnly(part) || (signature === undefined && (thoughts === 'signed' || thinking === ''))) return [];
   return [{ type: 'thinking', thinking, signature: signature ?? '' }];
 }
 

@@ -92,7 +92,7 @@ export class AnthropicReply implements Reply {
         this.#blocks.set(index, { kind: 'thinking', signature: textOf(block['signature']) });
         break;
       case 'redacted_thinking':
-        heard.push(part({ text: '', thought: true, providerData: { provider: 'anthropic', block } }));
+        heard.push(part({ providerData: { provider: 'anthropic', block } }));
         break;
       case 'tool_use': {
         const { type: _, id, name, input, ...fields } = block;

@@ -78,9 +78,8 @@ function assistantMessage(content: Content, ids: CallIds, dialect: OpenAiDialect
 }
 
 function thoughtFields(parts: readonly Part[]): Record<string, unknown> {
-  const own = parts.filter((part) => part.thought && !isForeign(part, 'openai'));
-  const text = own.map((part) => part.text ?? '').join('');
-  const data = own.map((part) => providerDataOf(part, 'openai'));
+  const text = parts.map((part) => (part.thought && !isForeign(part, 'openai') ? (part.text ?? '') : '')).join('');
+  const data = parts.map((part) => (part.functionCall ? undefined : providerDataOf(part, 'openai')));
   const field = data.find((each) => each?.thoughtField)?.thoughtField ?? 'reasoning_content';
   return Object.assign(text === '' ? {} : { [field]: text }, ...data.map((each) => each?.fields));
 }

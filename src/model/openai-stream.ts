@@ -127,7 +127,7 @@ export class OpenAiReply implements Reply {
     if (!this.#inReasoning && this.#details.length === 0) return [];
     const fields = this.#details.length > 0 && { fields: { reasoning_details: this.#details } };
     const thoughtField = this.#inReasoning && ({ thoughtField: 'reasoning' } as const);
-    return [{ text: '', thought: true, providerData: { provider: 'openai', ...thoughtField, ...fields } }];
+    return [{ providerData: { provider: 'openai', ...thoughtField, ...fields } }];
   }
 
   #reason(calls: boolean): ModelFinish {

@@ -1,8 +1,8 @@
 import type { Content, Part } from '@google/genai';
 
 /**
- * What a provider put on its turn that has no place in a Gemini part. It is stored on the part, where readers that do not
- * know it leave it alone, and goes back to the same kind of provider only. A part that bears it is that provider's own.
+ * What a provider put on its turn that has no place in a Gemini part. It is stored on the part, or on a part of its own,
+ * where readers that do not know it pass it over, and goes back to the same kind of provider only.
  */
 export type ProviderData =
   | {
@@ -31,8 +31,13 @@ export function providerDataOf<P extends ProviderData['provider']>(part: Part, p
   return data?.provider === provider ? (data as Of<P>) : undefined;
 }
 
+/** Whether a part holds nothing else. Not even an empty text: the reference would send that to a provider, which refuses it. */
+export function isDataOnly(part: Part): boolean {
+  return 'providerData' in part && Object.keys(part).length === 1;
+}
+
 /** Whether another kind of provider made this part, as far as that can be told. */
-export function isForeign(part: Part, provider: ProviderData['provider'] | 'gemini'): boolean {
+export function isForeign(part: Part, provider: ProviderData['provider']): boolean {
   const data = (part as ProviderPart).providerData;
   return data !== undefined && data.provider !== provider;
 }
@@ -48,7 +53,7 @@ export function withoutProviderData(contents: readonly Content[]): readonly Cont
     const parts = (content.parts ?? []).flatMap((part) => {
       if (!marked(part)) return [part];
       const { providerData: _, ...rest } = part as ProviderPart;
-      return part.thought ? [] : [rest];
+      return part.thought || isDataOnly(part) ? [] : [rest];
     });
     return parts.length > 0 ? [{ ...content, parts }] : [];
   });

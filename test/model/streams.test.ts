@@ -47,7 +47,7 @@ const usage = (prompt: number, candidates: number, thoughts = 0, cached = 0, tot
   totalTokenCount: total,
   cachedContentTokenCount: cached,
 });
-const thoughtsIn = (field: object) => ({ text: '', thought: true, providerData: { provider: 'openai', ...field } });
+const thoughtsIn = (field: object) => ({ providerData: { provider: 'openai', ...field } });
 
 interface Heard {
   readonly parts: readonly object[];
@@ -149,11 +149,7 @@ const RECORDED: readonly [string, Heard][] = [
           thoughtSignature: 'EqQBCgIYAhIM1gbcDa9GJwZA2b3hGgxBdjrkzLoky3dl1pkiMOYds==',
           providerData: { provider: 'anthropic' },
         },
-        {
-          text: '',
-          thought: true,
-          providerData: { provider: 'anthropic', block: expect.objectContaining({ type: 'redacted_thinking' }) },
-        },
+        { providerData: { provider: 'anthropic', block: expect.objectContaining({ type: 'redacted_thinking' }) } },
         { text: 'Let me look 👀.' },
         call(
           'toolu_01T1x1fJ34qAmk2tNTrN7Up6',
