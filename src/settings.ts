@@ -100,16 +100,17 @@ const USER_ONLY = [['modelProviders'], ['env'], ['security', 'auth', 'apiKey'], 
 
 function providersOf(documents: readonly Document[], protocols: Readonly<Record<string, string>>) {
   const found = first(documents, ['modelProviders'], isRecord, 'an object');
-  const providers: Record<string, ProviderModel[]> = {};
+  const providers = new Map<string, ProviderModel[]>();
   for (const [key, models] of Object.entries(found?.value ?? {})) {
     // The wrapped form of an earlier version is passed over by the reference too.
     if (!Array.isArray(models)) continue;
-    const list = (providers[protocols[key] ?? key] ??= []);
+    const list = providers.get(protocols[key] ?? key) ?? [];
+    providers.set(protocols[key] ?? key, list);
     for (const [index, model] of models.entries()) {
       list.push(providerModel(model, `In the settings file ${found?.file}, modelProviders.${key}[${index}]`));
     }
   }
-  return providers;
+  return Object.fromEntries(providers);
 }
 
 function providerModel(model: unknown, where: string): ProviderModel {

@@ -283,7 +283,7 @@ describe('a conversation with others', () => {
       'https://api.openai.com/v1',
     );
     expect(model).not.toHaveProperty('reasoning_content');
-    const [sent] = model?.['tool_calls'] as { id: string }[];
+    const [sent] = (model?.['tool_calls'] ?? []) as { id: string }[];
     expect(sent?.id).toMatch(/^call_[0-9a-f]{24}$/);
     expect(tool).toMatchObject({ tool_call_id: sent?.id });
   });

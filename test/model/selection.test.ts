@@ -52,6 +52,7 @@ const ONE_FILE = {
           streamIdleTimeoutMs: 9000,
           samplingParams: { temperature: 0.2, max_tokens: 4096 },
           extra_body: { enable_thinking: true },
+          // biome-ignore lint/suspicious/noTemplateCurlyInString: a placeholder of the reference
           customHeaders: { 'X-Mine': 'yes', 'x-session': '${session_id}' },
         },
       },
