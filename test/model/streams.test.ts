@@ -241,6 +241,15 @@ describe('tool calls in pieces', () => {
       [call('a', 'f', { x: 1 }), call('b', 'f', { x: 2 })],
     ],
     [
+      'one number, two ids, the first piece without arguments',
+      [
+        piece(0, { name: 'f', arguments: '{"x":1}' }, { id: 'a' }),
+        piece(0, { name: 'g', arguments: '' }, { id: 'b' }),
+        piece(0, { arguments: '{"x":2}' }),
+      ],
+      [call('a', 'f', { x: 1 }), call('b', 'g', { x: 2 })],
+    ],
+    [
       'no numbers, no ids, whole calls',
       [piece(undefined, { name: 'f', arguments: '{"x":1}' }), piece(undefined, { name: 'f', arguments: '{"x":2}' })],
       [
