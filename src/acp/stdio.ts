@@ -43,6 +43,7 @@ export async function runStdioAgent(options: StdioAgentOptions): Promise<void> {
   const models = createModelSource({
     env: process.env,
     home: homedir(),
+    warn: (message) => log.warn(message),
     ...(options.authType && { authType: options.authType }),
     ...(options.model !== undefined && { model: options.model }),
     ...(options.script !== undefined && { scriptFile: options.script }),

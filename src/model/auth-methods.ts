@@ -12,6 +12,16 @@ export interface AuthMethod {
  * type terminal, whatever the client can do.
  */
 export const AUTH_METHODS: readonly AuthMethod[] = [
+  {
+    id: 'openai',
+    name: 'OpenAI-compatible endpoint',
+    description: 'Reads OPENAI_API_KEY, OPENAI_BASE_URL and OPENAI_MODEL; an endpoint on this machine needs no key.',
+  },
+  {
+    id: 'anthropic',
+    name: 'Anthropic API key',
+    description: 'Reads ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL and ANTHROPIC_MODEL.',
+  },
   { id: 'gemini', name: 'Gemini API key', description: 'Reads the key from the variable GEMINI_API_KEY.' },
   {
     id: 'vertex-ai',

@@ -1,9 +1,19 @@
 import { readFileSync } from 'node:fs';
 import { parseJsonWithComments } from '../jsonc.ts';
 import { SessionFault } from '../session/faults.ts';
-import { AUTH_TYPES, type AuthType, type Model, type ModelSource } from '../session/ports.ts';
-import { readSettings, type Settings } from '../settings.ts';
+import type { AuthType, Model, ModelSource } from '../session/ports.ts';
+import { readProviderSettings, readSettings } from '../settings.ts';
 import { AUTH_METHODS } from './auth-methods.ts';
+import type { Endpoint } from './endpoint.ts';
+import {
+  chooseAuthType,
+  chooseModelName,
+  endpointOf,
+  type ModelChoice,
+  modelChoices,
+  type Surroundings,
+} from './selection.ts';
+import { type Env, userEnv } from './user-env.ts';
 
 export interface ModelOptions {
   /** `--auth-type`. */
@@ -15,29 +25,49 @@ export interface ModelOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** The user's home directory. */
   readonly home: string;
+  /** Is told of settings that are not heeded. */
+  readonly warn?: (message: string) => void;
 }
 
-/** A `ModelSource` whose provider a client can change while the program runs. */
+/** A `ModelSource` whose provider and model a client can change while the program runs. */
 export interface SelectableModelSource extends ModelSource {
   /**
    * Chooses the provider for every workspace from now on. Throws `SessionFault`: `invalid_params` for a method that was
    * not offered, `auth_required` naming the variable that the provider lacks; the choice before it then stands.
    */
   authenticate(methodId: string): void;
+  /** The models that a workspace can choose from, the one that it has among them. Throws as the source itself does. */
+  choices(cwd: string): readonly ModelChoice[];
+  /** The one that it has; turns that run keep theirs. Throws as the source itself does. */
+  chosen(cwd: string): ModelChoice;
+  /**
+   * Chooses the model of a workspace, by a choice's key or by an id that only one has, from the next turn on. Throws
+   * `SessionFault` `invalid_params` for what is no choice.
+   */
+  select(cwd: string, key: string): ModelChoice;
 }
 
 /** Chooses one model a workspace on first use and keeps it. Provider code is loaded by the first that needs it. */
 export function createModelSource(options: ModelOptions): SelectableModelSource {
   let authenticated: AuthType | undefined;
+  const selected = new Map<string, ModelChoice>();
   const models = new Map<string, Promise<Model>>();
+  const around = (cwd: string) => surroundings(options, cwd, authenticated);
   const source: ModelSource = (cwd) => {
     const known = models.get(cwd);
     if (known !== undefined) return known;
-    const model = openModel(options, cwd, authenticated);
+    const model = openModel(options, () => around(cwd), selected.get(cwd));
     models.set(cwd, model);
     // A refusal is not kept: the person may put the missing key into the settings and try again.
     model.catch(() => models.get(cwd) === model && models.delete(cwd));
     return model;
+  };
+  const chosen = (cwd: string): ModelChoice => selected.get(cwd) ?? currentChoice(around(cwd));
+  const choices = (cwd: string): readonly ModelChoice[] => {
+    const current = chosen(cwd);
+    const { providers, env } = around(cwd);
+    const found = modelChoices(providers, env, current.authType);
+    return found.some(({ key }) => key === current.key) ? found : [current, ...found];
   };
   return Object.assign(source, {
     authenticate(methodId: string) {
@@ -45,93 +75,96 @@ export function createModelSource(options: ModelOptions): SelectableModelSource 
       if (method === undefined) {
         throw new SessionFault('invalid_params', `There is no authentication method "${methodId}".`);
       }
-      requireKey(method.id, options.env);
+      // No workspace says where a key is.
+      endpointOf(method.id, surroundings(options, undefined, method.id));
       authenticated = method.id;
+      selected.clear();
       models.clear();
+    },
+    chosen,
+    choices,
+    select(cwd: string, wanted: string) {
+      const found = choices(cwd);
+      const named = found.filter(({ id }) => id === wanted);
+      const choice = found.find(({ key }) => key === wanted) ?? (named.length === 1 ? named[0] : undefined);
+      if (choice === undefined) {
+        const keys = found.map(({ key }) => key).join(', ');
+        throw new SessionFault('invalid_params', `There is no model "${wanted}" to choose; there are: ${keys}.`);
+      }
+      selected.set(cwd, choice);
+      models.delete(cwd);
+      return choice;
     },
   });
 }
 
-async function openModel(options: ModelOptions, cwd: string, authenticated: AuthType | undefined): Promise<Model> {
-  const settings = readSettings({ cwd, home: options.home, env: options.env });
-  const authType = authenticated ?? chooseAuthType(options, settings);
-  if (authType === 'openai' || authType === 'anthropic') throw unavailable(authType);
-  requireKey(authType, options.env);
-  const name = chooseModelName(authType, options, settings);
+/** Reads what the choice depends on, anew each time: a person may have changed it. */
+function surroundings(options: ModelOptions, cwd: string | undefined, authenticated?: AuthType): Surroundings {
+  const places = { cwd: cwd ?? options.home, home: options.home, env: options.env };
+  const providers = readProviderSettings(places);
+  const authType = authenticated ?? options.authType;
+  return {
+    choices: {
+      ...(authType !== undefined && { authType }),
+      ...(options.model !== undefined && { model: options.model }),
+      ...(options.scriptFile !== undefined && { scriptFile: options.scriptFile }),
+    },
+    settings: readSettings(places),
+    providers,
+    env: userEnv(options.env, options.home, providers.env),
+  };
+}
+
+function currentChoice(around: Surroundings): ModelChoice {
+  const authType = chooseAuthType(around);
+  if (authType === 'scripted') {
+    const name = chooseModelName(authType, around) ?? 'scripted';
+    return { key: `${name}(scripted)`, id: name, name, authType };
+  }
+  const { name, baseUrl } = endpointOf(authType, around);
+  const listed = modelChoices(around.providers, around.env, authType).find(
+    (choice) => choice.id === name && choice.authType === authType,
+  );
+  if (listed !== undefined) return listed;
+  return { key: `${name}(${authType})`, id: name, name, authType, ...(baseUrl !== undefined && { baseUrl }) };
+}
+
+async function openModel(options: ModelOptions, around: () => Surroundings, chosen?: ModelChoice): Promise<Model> {
+  const surroundings = around();
+  for (const ignored of surroundings.providers.ignored)
+    options.warn?.(`${ignored} is not read; it belongs to the user's`);
+  const authType = chosen?.authType ?? chooseAuthType(surroundings);
+  if (authType === 'scripted') return openScripted(options.scriptFile, chooseModelName(authType, surroundings));
+  const endpoint = endpointOf(authType, surroundings, chosen);
+  const [provider, { withRetries }] = await Promise.all([
+    openProvider(authType, endpoint, surroundings.env),
+    import('./retry.ts'),
+  ]);
+  return withRetries(provider);
+}
+
+async function openProvider(authType: Exclude<AuthType, 'scripted'>, endpoint: Endpoint, env: Env): Promise<Model> {
   switch (authType) {
+    case 'openai':
+      return (await import('./openai.ts')).createOpenAiModel(endpoint);
+    case 'anthropic':
+      return (await import('./anthropic.ts')).createAnthropicModel(endpoint);
     case 'gemini':
     case 'vertex-ai': {
-      const [{ createGeminiModel }, { withRetries }] = await Promise.all([import('./gemini.ts'), import('./retry.ts')]);
-      return withRetries(createGeminiModel({ authType, name: name ?? DEFAULT_GEMINI_MODEL, env: options.env }));
+      const { createGeminiModel } = await import('./gemini.ts');
+      return createGeminiModel({ authType, name: endpoint.name, env: googleEnv(authType, endpoint, env) });
     }
-    case 'scripted':
-      return openScripted(options.scriptFile, name);
   }
 }
 
-function unavailable(authType: 'openai' | 'anthropic'): SessionFault {
-  return new SessionFault(
-    'auth_required',
-    `The provider "${authType}" is not available in this version yet, with ${KEYS[authType].needs} or without; ` +
-      'use --auth-type gemini, vertex-ai or scripted.',
-  );
-}
-
-const DEFAULT_GEMINI_MODEL = 'gemini-2.5-pro';
-
-/** An explicit choice, else the settings', else that of the keys in the environment, else the scripted model. */
-export function chooseAuthType(options: ModelOptions, settings: Settings): AuthType {
-  const { env } = options;
-  if (options.authType !== undefined) return options.authType;
-  if (options.scriptFile !== undefined) return 'scripted';
-  if (settings.authType !== undefined) return knownAuthType(settings.authType);
-  if (env['OPENAI_API_KEY']) return 'openai';
-  if (env['GEMINI_API_KEY']) return usesVertex(env) ? 'vertex-ai' : 'gemini';
-  if (env['ANTHROPIC_API_KEY']) return 'anthropic';
-  return usesVertex(env) ? 'vertex-ai' : 'scripted';
-}
-
-function knownAuthType({ value, file }: { readonly value: string; readonly file: string }): AuthType {
-  const known = AUTH_TYPES.find((type) => type === value);
-  if (known !== undefined) return known;
-  throw new SessionFault(
-    'auth_required',
-    `${file} selects the provider "${value}", which this program does not have. ` +
-      `Set security.auth.selectedType to one of ${AUTH_TYPES.join(', ')}, or start with --auth-type.`,
-  );
-}
-
-/** `--model`, else the provider's variable, else `model.name` unless the settings have it for another provider. */
-export function chooseModelName(authType: AuthType, options: ModelOptions, settings: Settings): string | undefined {
-  if (options.model !== undefined) return options.model;
-  const variable = { gemini: 'GEMINI_MODEL', 'vertex-ai': 'GEMINI_MODEL', openai: 'OPENAI_MODEL' }[authType as string];
-  const fromEnv = variable && options.env[variable];
-  if (fromEnv) return fromEnv;
-  if (authType === 'scripted') return undefined;
-  const forOther = settings.authType !== undefined && settings.authType.value !== authType;
-  return forOther ? undefined : settings.model?.value;
-}
-
-function usesVertex(env: ModelOptions['env']): boolean {
-  return /^(true|1)$/i.test(env['GOOGLE_GENAI_USE_VERTEXAI'] ?? '');
-}
-
-/** For each provider, the sets of variables of which one must be complete, and the text that names them. */
-const KEYS: Readonly<Record<AuthType, { sets: readonly (readonly string[])[]; needs: string }>> = {
-  gemini: { sets: [['GEMINI_API_KEY'], ['GOOGLE_API_KEY']], needs: 'GEMINI_API_KEY (or GOOGLE_API_KEY)' },
-  'vertex-ai': {
-    sets: [['GOOGLE_API_KEY'], ['GOOGLE_CLOUD_PROJECT']],
-    needs: 'GOOGLE_CLOUD_PROJECT (and GOOGLE_CLOUD_LOCATION where it is not "global"), or GOOGLE_API_KEY',
-  },
-  openai: { sets: [['OPENAI_API_KEY']], needs: 'OPENAI_API_KEY' },
-  anthropic: { sets: [['ANTHROPIC_API_KEY']], needs: 'ANTHROPIC_API_KEY' },
-  scripted: { sets: [[]], needs: '' },
-};
-
-function requireKey(authType: AuthType, env: ModelOptions['env']): void {
-  const { sets, needs } = KEYS[authType];
-  if (sets.some((variables) => variables.every((variable) => env[variable]))) return;
-  throw new SessionFault('auth_required', `The provider "${authType}" needs a key: set ${needs} in the environment.`);
+/** Google's access is read from variables; a model of the settings has its own address and variable. */
+function googleEnv(authType: 'gemini' | 'vertex-ai', { variable, apiKey, baseUrl }: Endpoint, env: Env): Env {
+  if (authType === 'vertex-ai') return env;
+  return {
+    ...env,
+    ...(!/^(GEMINI|GOOGLE)_API_KEY$/.test(variable) && { GEMINI_API_KEY: apiKey }),
+    ...(baseUrl !== undefined && { GOOGLE_GEMINI_BASE_URL: baseUrl }),
+  };
 }
 
 async function openScripted(scriptFile: string | undefined, name: string | undefined): Promise<Model> {

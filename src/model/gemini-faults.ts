@@ -1,14 +1,5 @@
 import { ProviderFault, type ProviderFaultKind } from '../session/faults.ts';
-
-/** What is known of a failed request beside the error. */
-export interface FailedRequest {
-  /** The variable that holds the key or the project. */
-  readonly variable: string;
-  /** Is never repeated in a message. */
-  readonly apiKey?: string;
-  /** Whether the provider had begun its reply. */
-  readonly started: boolean;
-}
+import { connectionFault, type FailedRequest, retryAfter, TOO_LONG, wordsOf } from './faults.ts';
 
 /** An error that the provider answered, as an HTTP response or as an event in place of a chunk. */
 export class Refusal extends Error {
@@ -28,7 +19,7 @@ export class Refusal extends Error {
 /** Turns whatever the Google SDK, `fetch` or a stream threw into the fault that a person and the retries understand. */
 export function geminiFault(error: unknown, request: FailedRequest): ProviderFault {
   if (error instanceof ProviderFault) return error;
-  if (!(error instanceof Refusal)) return connectionFault(error, request);
+  if (!(error instanceof Refusal)) return unanswered(error, request);
   const { status } = error;
   const body = readBody(error.body);
   const kind = kindOf(status, body);
@@ -37,7 +28,7 @@ export function geminiFault(error: unknown, request: FailedRequest): ProviderFau
   const message =
     kind === 'auth'
       ? `The provider refused the credentials; check ${request.variable}. It answered ${status}: ${said}`
-      : `The provider answered ${status}: ${said}`;
+      : `${kind === 'context_overflow' ? `${TOO_LONG} ` : ''}The provider answered ${status}: ${said}`;
   return new ProviderFault(kind, message, {
     status,
     cause: error,
@@ -92,46 +83,18 @@ function retryDelay(body: ErrorBody): number | undefined {
   return undefined;
 }
 
-/** A Retry-After header, seconds or a date, in milliseconds from `now`. */
-export function retryAfter(header: string | null, now: number): number | undefined {
-  if (header === null || header.trim() === '') return undefined;
-  const seconds = Number(header);
-  if (Number.isFinite(seconds)) return Math.max(0, Math.ceil(seconds * 1000));
-  const date = Date.parse(header);
-  return Number.isNaN(date) ? undefined : Math.max(0, date - now);
-}
-
-function connectionFault(error: unknown, request: FailedRequest): ProviderFault {
-  const said = wordsOf(deepestMessage(error), request);
-  if (request.started) {
-    return new ProviderFault('broken_stream', `The model's reply broke off: ${said}`, { cause: error });
-  }
-  if (/incomplete json|unexpected (end|token)|json/i.test(said)) {
-    return new ProviderFault('broken_stream', `The provider sent something that is no reply: ${said}`, {
+/** A connection's fault, or that of Google's login, which is asked for a token first. */
+function unanswered(error: unknown, request: FailedRequest): ProviderFault {
+  const fault = connectionFault(error, request);
+  if (request.started) return fault;
+  if (/incomplete json/i.test(fault.message)) {
+    return new ProviderFault('broken_stream', `The provider sent something that is no reply: ${fault.message}`, {
       cause: error,
     });
   }
-  if (/could not load the default credentials|invalid_grant|could not refresh access token/i.test(said)) {
-    const message = `Google gave no credentials; check ${request.variable} and your application default login: ${said}`;
+  if (/could not load the default credentials|invalid_grant|could not refresh access token/i.test(fault.message)) {
+    const message = `Google gave no credentials; check ${request.variable} and your application default login. ${fault.message}`;
     return new ProviderFault('auth', message, { cause: error });
   }
-  return new ProviderFault('server', `The provider cannot be reached: ${said}`, { cause: error });
-}
-
-/** `fetch` hides what happened two causes deep. */
-function deepestMessage(error: unknown): string {
-  let deepest = error;
-  for (let depth = 0; depth < 5 && deepest instanceof Error && deepest.cause instanceof Error; depth += 1) {
-    deepest = deepest.cause;
-  }
-  return deepest instanceof Error ? deepest.message || deepest.name : String(deepest);
-}
-
-const LONGEST_MESSAGE = 500;
-
-function wordsOf(message: string, { apiKey }: FailedRequest): string {
-  const text = String(message);
-  const clean = apiKey ? text.replaceAll(apiKey, '[key]') : text;
-  const line = clean.replace(/\s+/g, ' ').trim();
-  return line.length > LONGEST_MESSAGE ? `${line.slice(0, LONGEST_MESSAGE)}…` : line;
+  return fault;
 }

@@ -9,6 +9,7 @@ import type {
 import { ProviderFault } from '../session/faults.ts';
 import type { Model, ModelEvent, ModelFinish, ModelRequest, UsageMetadata } from '../session/ports.ts';
 import { geminiFault, Refusal } from './gemini-faults.ts';
+import { withoutProviderData } from './provider-data.ts';
 import { readEventData } from './sse.ts';
 
 export interface GeminiOptions {
@@ -124,7 +125,7 @@ async function open(
     automaticContinuation: false,
     httpOptions: {
       // The SDK copies only the fields that it knows out of each part; what a provider put on its turn must go back whole.
-      extraBody: { contents: request.contents },
+      extraBody: { contents: withoutProviderData(request.contents) },
       // With a fetch of our own, silence of five minutes ends a stream as broken.
       fetch: async (input, init) => {
         const response = await fetch(input, init);

@@ -10,8 +10,8 @@ export interface CallIds {
 
 /**
  * Collects what a model streams into the content of one model turn. Plain text that follows plain text of the same kind is
- * joined; every other part is kept as the provider sent it, unknown fields and signatures included. A call keeps the
- * provider's id unless it is missing or was used in the session before.
+ * joined, and thoughts with the signature behind them; every other part is kept as the provider sent it, unknown fields and
+ * signatures included. A call keeps the provider's id unless it is missing or was used in the session before.
  */
 export class ModelTurn {
   readonly calls: DanglingCall[] = [];
@@ -32,9 +32,10 @@ export class ModelTurn {
       this.#addText(part.text, part.thought === true);
       return undefined;
     }
+    const thoughts = this.#takeThoughts(part);
     this.#settle();
     if (part.functionCall === undefined) {
-      this.#parts.push(part);
+      this.#parts.push(thoughts === undefined ? part : { ...part, text: thoughts });
       return undefined;
     }
     const call = this.#identify(part.functionCall);
@@ -69,6 +70,14 @@ export class ModelTurn {
       this.#growing = { thought, texts: [] };
     }
     this.#growing?.texts.push(text);
+  }
+
+  /** A signature that comes without text behind thoughts is theirs: they go back as one part, which other readers count on. */
+  #takeThoughts({ thought, text, thoughtSignature }: Part): string | undefined {
+    if (!thought || text !== '' || !thoughtSignature || !this.#growing?.thought) return undefined;
+    const thoughts = this.#growing.texts.join('');
+    this.#growing = undefined;
+    return thoughts;
   }
 
   #settle(): void {

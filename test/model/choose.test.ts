@@ -58,9 +58,9 @@ describe('the provider', () => {
     ['the user without a workspace', { user: settings('gemini'), env: ALL }, /^gemini/],
     ['settings before the environment', { user: settings('scripted'), env: ALL }, /^scripted/],
     ['a workspace file without the key', { workspace: '{}', user: settings('gemini'), env: GEMINI }, /^gemini/],
-    ['OPENAI_API_KEY first', { env: ALL }, /^auth_required: .*"openai" is not available in this version/],
+    ['OPENAI_API_KEY first', { env: ALL }, /^openai gpt-/],
     ['then GEMINI_API_KEY', { env: { ...ALL, OPENAI_API_KEY: '' } }, /^gemini/],
-    ['then ANTHROPIC_API_KEY', { env: { ANTHROPIC_API_KEY: 'a' } }, /^auth_required: .*"anthropic" is not available/],
+    ['then ANTHROPIC_API_KEY', { env: { ANTHROPIC_API_KEY: 'a' } }, /^anthropic claude-/],
     [
       'Vertex AI by its variable',
       { env: { ...GEMINI, GOOGLE_GENAI_USE_VERTEXAI: 'true', GOOGLE_CLOUD_PROJECT: 'p' } },
@@ -78,6 +78,17 @@ describe('the provider', () => {
     ],
     ['openai named without a key', { flags: { authType: 'openai' } }, /^auth_required: .*OPENAI_API_KEY/],
     ['anthropic in the settings without a key', { user: settings('anthropic') }, /^auth_required: .*ANTHROPIC_API_KEY/],
+    ['anthropic by its token', { flags: { authType: 'anthropic' }, env: { ANTHROPIC_AUTH_TOKEN: 't' } }, /^anthropic/],
+    [
+      'an endpoint on this machine needs no key',
+      { flags: { authType: 'openai' }, env: { OPENAI_BASE_URL: 'http://localhost:11434/v1', OPENAI_MODEL: 'qwen3' } },
+      'openai qwen3',
+    ],
+    [
+      'an endpoint elsewhere does',
+      { flags: { authType: 'openai' }, env: { OPENAI_BASE_URL: 'http://localhost.example.com/v1' } },
+      /^auth_required: .*OPENAI_API_KEY/,
+    ],
     ['a provider that we do not have', { user: settings('qwen-oauth'), env: GEMINI }, /^auth_required: .*"qwen-oauth"/],
   ])('[CLI-6] %s', async (_, given, expected) => {
     expect(await chosen(given)).toMatch(typeof expected === 'string' ? new RegExp(`^${expected}$`) : expected);
@@ -106,6 +117,14 @@ describe('the model', () => {
       'model.name that the settings have for another provider counts for nothing',
       { flags: { authType: 'gemini' }, env: GEMINI, user: settings('openai', 'gpt') },
       'gemini gemini-2.5-pro',
+    ],
+    ['OPENAI_MODEL', { env: { ...ALL, OPENAI_MODEL: 'env' }, user: settings('openai', 'set') }, 'openai env'],
+    ['its alias', { env: { ...ALL, QWEN_MODEL: 'env' }, user: settings('openai', 'set') }, 'openai env'],
+    ['ANTHROPIC_MODEL', { flags: { authType: 'anthropic' }, env: { ...ALL, ANTHROPIC_MODEL: 'env' } }, 'anthropic env'],
+    [
+      "the reference's default for every endpoint but OpenAI's own",
+      { env: { ...ALL, OPENAI_BASE_URL: 'https://dashscope.example/v1' } },
+      'openai qwen3.5-plus',
     ],
     ['a name for the scripted model', { flags: { authType: 'scripted', model: 'mine' } }, 'scripted mine'],
   ])('[CLI-6] %s', async (_, given, expected) => {
@@ -193,18 +212,19 @@ describe('the source', () => {
 
   test('[CLI-6, ACP-2] authenticate refuses what was not offered and what lacks its key, and changes nothing', async () => {
     const { source, cwd } = world({});
-    for (const method of ['telepathy', 'openai']) {
-      expect(() => source.authenticate(method)).toThrow(expect.objectContaining({ kind: 'invalid_params' }));
+    expect(() => source.authenticate('telepathy')).toThrow(expect.objectContaining({ kind: 'invalid_params' }));
+    for (const method of ['gemini', 'openai', 'anthropic']) {
+      expect(() => source.authenticate(method)).toThrow(expect.objectContaining({ kind: 'auth_required' }));
     }
-    expect(() => source.authenticate('gemini')).toThrow(expect.objectContaining({ kind: 'auth_required' }));
+    expect(() => source.authenticate('vertex-ai')).toThrow(expect.objectContaining({ kind: 'auth_required' }));
     expect((await source(cwd)).authType).toBe('scripted');
   });
 
   test('[ACP-1] every offered method is one that authenticate takes, and names its variables', () => {
-    const env = { GEMINI_API_KEY: 'k', GOOGLE_CLOUD_PROJECT: 'p' };
+    const env = { ...ALL, GOOGLE_CLOUD_PROJECT: 'p' };
     const { source } = world({ env });
     for (const method of AUTH_METHODS) expect(() => source.authenticate(method.id)).not.toThrow();
-    expect(AUTH_METHODS.map(({ id }) => id)).toEqual(['gemini', 'vertex-ai', 'scripted']);
-    expect(AUTH_METHODS[0]?.description).toMatch(/GEMINI_API_KEY/);
+    expect(AUTH_METHODS.map(({ id }) => id)).toEqual(['openai', 'anthropic', 'gemini', 'vertex-ai', 'scripted']);
+    expect(AUTH_METHODS[0]?.description).toMatch(/OPENAI_API_KEY/);
   });
 });

@@ -272,6 +272,26 @@ describe('faults', () => {
   });
 });
 
+describe('a conversation with others', () => {
+  test('[MD-5] is sent without their thoughts and their fields, which Gemini refuses', async () => {
+    const { server, model } = await serve({ chunks: [chunk([{ text: 'a' }], 'STOP')] });
+    const own = { functionCall: { id: 'c', name: 'f', args: {} }, thoughtSignature: 's' };
+    const data = { providerData: { provider: 'openai', fields: { x: 1 } } };
+    const contents = [
+      QUESTION,
+      {
+        role: 'model',
+        parts: [{ text: 'hm', thought: true, thoughtSignature: 't', ...data }, data, { ...own, ...data }],
+      },
+      { role: 'model', parts: [data] },
+      { role: 'model', parts: [own] },
+    ] as Content[];
+    await collect(model, modelRequest(contents));
+    const sent = server.requests[0]?.body.contents;
+    expect(sent).toEqual([QUESTION, { role: 'model', parts: [own] }, { role: 'model', parts: [own] }]);
+  });
+});
+
 describe('abort', () => {
   const reason = new Error('cancelled by the person');
 

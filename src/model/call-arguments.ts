@@ -1,0 +1,26 @@
+/**
+ * The one key of a call whose arguments were no JSON object: what the model wrote, as it wrote it. Such a call is no other
+ * call with fewer arguments, so it must not run: the model is told, and calls again.
+ */
+export const UNREADABLE_ARGUMENTS = 'unreadable_arguments';
+
+/** The arguments of a call from their text; none at all are an empty object. */
+export function parseArguments(text: string): Record<string, unknown> {
+  if (text.trim() === '') return {};
+  try {
+    const parsed: unknown = JSON.parse(text);
+    if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed))
+      return parsed as Record<string, unknown>;
+    // A model or a server in between wrote the arguments as a JSON string that holds them.
+    if (typeof parsed === 'string' && parsed.trim().startsWith('{')) return parseArguments(parsed);
+    if (parsed === null) return {};
+  } catch {
+    // Cut off, or never JSON.
+  }
+  return { [UNREADABLE_ARGUMENTS]: text };
+}
+
+/** Whether a text is a whole JSON object. */
+export function isWholeObject(text: string): boolean {
+  return text.trim().startsWith('{') && !(UNREADABLE_ARGUMENTS in parseArguments(text));
+}
