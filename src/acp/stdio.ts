@@ -39,7 +39,7 @@ export async function runStdioAgent(options: StdioAgentOptions): Promise<void> {
     ...(options.maxLineBytes !== undefined && { maxInboundLineBytes: options.maxLineBytes }),
     toRequestError,
   });
-  const client: ClientIdentity = { isDaemon: false };
+  const client: ClientIdentity = { isDaemon: false, capabilities: {} };
   const models = createModelSource({
     env: process.env,
     home: homedir(),
@@ -50,6 +50,10 @@ export async function runStdioAgent(options: StdioAgentOptions): Promise<void> {
   const sessions = new Sessions({
     client: new WireClient(connection, () => client.isDaemon),
     model: models,
+    async tools(session, setup) {
+      const { openToolbox } = await import('./toolbox.ts');
+      return await openToolbox({ connection, client, log }, session, setup);
+    },
     restoreAskUserQuestion: options.restoreAskUserQuestion,
     gitBranch,
     version: options.version,
