@@ -99,9 +99,7 @@ class Terminal {
     }
   }
 
-  async #quietly<R>(
-    method: RequestMethod<{ sessionId: string; terminalId: string }, R>,
-  ): Promise<R | undefined> {
+  async #quietly<R>(method: RequestMethod<{ sessionId: string; terminalId: string }, R>): Promise<R | undefined> {
     try {
       const params = { sessionId: this.#sessionId, terminalId: this.id };
       return await this.#connection.request(method, params, { deadlineMs: CLEAN_UP_MS });

@@ -41,8 +41,8 @@ export interface BatchHost {
   run(call: DanglingCall, save: () => Promise<void>): Promise<Step>;
   /** Writes results, which then survive whatever happens to the rest of the batch. */
   save(results: readonly CallResult[]): Promise<void>;
-  /** Called with each result but the last, as soon as it is there. */
-  finished(result: CallResult): Promise<void> | undefined;
+  /** Called with each result but the last, as soon as it is there; `saved` when it is written already. */
+  finished(result: CallResult, saved: boolean): Promise<void> | undefined;
   /** Milliseconds, monotonic. */
   now(): number;
   readonly signal: AbortSignal;
@@ -75,17 +75,12 @@ export async function runBatch(calls: readonly DanglingCall[], host: BatchHost):
     results.push(step.result);
     if (index === calls.length - 1) break;
     if (step.changed) await save();
-    await host.finished(step.result);
+    await host.finished(step.result, saved === results.length);
   }
   return { kind: 'settled', results, unsaved: results.slice(saved), next: stopped ? 'stop' : 'model' };
 }
 
-async function runCall(
-  call: DanglingCall,
-  host: BatchHost,
-  save: () => Promise<void>,
-  started: number,
-): Promise<Step> {
+async function runCall(call: DanglingCall, host: BatchHost, save: () => Promise<void>, started: number): Promise<Step> {
   if (host.signal.aborted) return { kind: 'unattended', reason: 'abort' };
   if (call.name !== ASK_USER_QUESTION) return await host.run(call, save);
   const parsed = parseAskUserQuestionParams(call.args);

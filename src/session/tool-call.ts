@@ -82,11 +82,7 @@ class ToolCall {
   }
 
   /** Why the call does not run; undefined when it may. */
-  async #approve(
-    prepared: PreparedCall,
-    effect: Tool['effect'],
-    save: () => Promise<void>,
-  ): Promise<Step | undefined> {
+  async #approve(prepared: PreparedCall, effect: Tool['effect'], save: () => Promise<void>): Promise<Step | undefined> {
     const { allowed } = this.#host;
     const key = prepared.always?.key;
     switch (decideApproval(this.#host.mode(), effect, key !== undefined && allowed.has(key))) {

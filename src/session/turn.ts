@@ -55,10 +55,10 @@ export async function runCalls(
       finished = [];
       host.inFlight = { calls, shown };
     },
-    finished: (result) =>
+    finished: (result, saved) =>
       host.say(() => {
         const event = resultEvent(result);
-        finished.push(event);
+        if (!saved) finished.push(event);
         return event;
       }),
     now: () => host.now(),
