@@ -67,7 +67,7 @@ class Terminal {
   /** Waits for the command's end, or ends it when its time is over. Throws the signal's reason on abort. */
   async result(timeoutMs: number, signal: AbortSignal): Promise<ShellResult> {
     const { timedOut, exit } = await this.#exit(timeoutMs, signal);
-    this.#ended = !timedOut;
+    this.#ended = exit !== undefined;
     const { output, truncated } = await this.output();
     return { exitCode: exit?.exitCode ?? null, signal: exit?.signal ?? null, timedOut, output, truncated };
   }

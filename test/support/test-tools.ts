@@ -36,9 +36,9 @@ const TOOLS: readonly Tool[] = [
     };
     return running(write, { change: { path, oldText, newText }, always: { key: 'edit', label: 'all edits' } });
   }),
-  tool('run_shell_command', 'execute', async ({ command = '' }, { shell, cwd, callId, progress, signal }) => {
+  tool('run_shell_command', 'execute', async ({ command = '', timeout }, { shell, cwd, callId, progress, signal }) => {
     const run = async () => {
-      const result = await shell.run({ callId, command, cwd, timeoutMs: 5_000 }, progress, signal);
+      const result = await shell.run({ callId, command, cwd, timeoutMs: Number(timeout ?? 5_000) }, progress, signal);
       return { text: `${result.output}exit ${result.exitCode}${result.timedOut ? ', too late' : ''}` };
     };
     const first = command.split(' ')[0] ?? '';
