@@ -16,7 +16,9 @@ export interface StdioAgentOptions extends ChildOptions {
   readonly version: string;
 }
 
-/** What still waits for a lock or a model then is given up: a stop must not hang. In ms; the connection had its grace. */
+/** What still waits for a lock, a model or a tool's server then is given up: a stop must not hang. In ms. */
+const ENDED_AFTER_MS = 1_900;
+/** What is left at least, where the connection took its whole grace to close. */
 const LAST_WRITES_MS = 400;
 
 /** The reference's daemon sets it; the child acknowledges its value. */
@@ -76,8 +78,11 @@ export async function runStdioAgent(options: StdioAgentOptions): Promise<void> {
   agent.serve();
   connection.listen();
   logStrays(log);
+  await new Promise((resolve) => connection.signal.addEventListener('abort', resolve, { once: true }));
+  const endBy = performance.now() + ENDED_AFTER_MS;
   await connection.closed;
-  await Promise.race([sessions.shutdown(ending.stop), delay(LAST_WRITES_MS)]);
+  const left = Math.max(LAST_WRITES_MS, endBy - performance.now());
+  await Promise.race([sessions.shutdown(ending.stop), delay(left)]);
   // Sockets of a provider may stay open for reuse; nothing is left to be done on them.
   process.exit(ending.exitCode);
 }

@@ -9,7 +9,11 @@ const cli = distWithTestTools();
 const touch = (file: string) => ({ call: 'run_shell_command', args: { command: `touch ${file}` } });
 
 test('[TL-1, DM-2, BT-12] a tool asks for permission through the daemon, and a vote needs no answers', async () => {
-  const script = callScript({ two: [touch('one.txt'), touch('two.txt')], three: [touch('three.txt')], rm: [{ call: 'wait' }] });
+  const script = callScript({
+    two: [touch('one.txt'), touch('two.txt')],
+    three: [touch('three.txt')],
+    rm: [{ call: 'wait' }],
+  });
   const daemon = await Daemon.start({ script, env: { QWEN_CLI_ENTRY: cli } });
   const { cwd } = daemon.place;
   const { sessionId, clientId, requestId, events } = await daemon.ask('[[two]]');

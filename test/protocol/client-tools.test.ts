@@ -146,9 +146,9 @@ test("[TL-1] a command runs in the client's terminal, which its card goes on sho
   expect(seen).toEqual(['create', 'wait', 'output', 'release']);
   expect(readFileSync(join(cwd, 'there.txt'), 'utf8')).toBe('hi\n');
   expect(saidIn(peer, id)).toContain('RESPONSE: done\nexit 3');
-  const contents = peer.updates(id).flatMap((update) =>
-    update.sessionUpdate === 'tool_call_update' ? [[update.status, update.content]] : [],
-  );
+  const contents = peer
+    .updates(id)
+    .flatMap((update) => (update.sessionUpdate === 'tool_call_update' ? [[update.status, update.content]] : []));
   const terminal = [{ type: 'terminal', terminalId: 'terminal-1' }];
   expect(contents).toEqual([
     ['in_progress', undefined],

@@ -249,3 +249,51 @@ test('[TL-1, TL-2] a session works in the folders that its client gave it last',
   const server = { name: 'x', command: 'node', args: [], env: 'none' };
   await expect(peer.request('session/new', { cwd, mcpServers: [server] })).rejects.toMatchObject({ code: -32602 });
 });
+
+test('[TL-2, ACP-9] tools are opened by a prompt, replaced by a load that brings other servers, and closed with their session', async () => {
+  const cwd = tempFolder();
+  const log = join(cwd, 'servers.txt');
+  const lines = () => (existsSync(log) ? readFileSync(log, 'utf8').trimEnd().split('\n') : []);
+  const server = (name: string) => ({ name, command: 'node', args: [log], env: [] });
+  const { peer } = await start();
+  const remote = { type: 'http', name: 'far', url: 'http://127.0.0.1:9/', headers: [] };
+  const given = { cwd, mcpServers: [server('a'), remote] };
+  const { sessionId } = await peer.request('session/new', given);
+  const load = (name: string) => peer.request('session/load', { ...given, sessionId, mcpServers: [server(name)] });
+  expect(lines()).toEqual([]);
+  await peer.prompt(sessionId, 'hello');
+  await peer.prompt(sessionId, 'hello');
+  await peer.request('session/load', { ...given, sessionId });
+  expect(lines()).toEqual(['open a']);
+  await load('b');
+  expect(lines()).toEqual(['open a', 'close a']);
+  // A turn keeps what it began with until it ends.
+  await peer.request('session/set_mode', { sessionId, modeId: 'yolo' });
+  const { turn, asked } = await peer.askIn(sessionId, '[[question first]]');
+  await load('deaf');
+  expect(lines().slice(2)).toEqual(['open b']);
+  asked.answer(submit({ 0: 'Red' }));
+  await turn;
+  expect(ranIn(cwd)).toBe('ran\n');
+  expect(lines().slice(2)).toEqual(['open b', 'close b']);
+  // A server that does not end is left behind.
+  await peer.prompt(sessionId, 'hello');
+  const from = performance.now();
+  await peer.request('session/close', { sessionId });
+  expect(performance.now() - from).toBeLessThan(2_000);
+  expect(lines().slice(4)).toEqual(['open deaf', 'close deaf']);
+
+  await load('broken');
+  expect(await peer.prompt(sessionId, 'hello')).toMatchObject({ stopReason: 'end_turn' });
+  expect(peer.stderr).toContain('no server of that kind');
+  await load('slow');
+  const slow = peer.prompt(sessionId, 'hello');
+  await peer.until(() => peer.updates(sessionId).length > 0);
+  await peer.roundTrip();
+  await peer.notify('session/cancel', { sessionId });
+  expect(await slow).toEqual({ stopReason: 'cancelled' });
+  await load('last');
+  await peer.prompt(sessionId, 'hello');
+  expect(await peer.eof()).toMatchObject({ code: 0 });
+  expect(lines().slice(-2)).toEqual(['open last', 'close last']);
+});

@@ -1,3 +1,4 @@
+import { appendFileSync } from 'node:fs';
 import { ToolFault, type ToolFaultType } from '../../src/session/faults.ts';
 import type { PreparedCall, Tool, ToolContext, ToolEffect, ToolOutput, ToolSet } from '../../src/session/ports.ts';
 
@@ -74,9 +75,28 @@ const TOOLS: readonly Tool[] = [
   tool('mcp__srv__peek', 'execute', async () => running(async () => ({ text: 'peeked' }), { effect: 'read' }), 'mcp'),
 ];
 
-export async function createToolSet(options: { readonly roots: readonly string[] }): Promise<ToolSet> {
-  const roots = tool('roots', 'read', async (_, context) =>
-    running(async () => ({ text: JSON.stringify([options.roots, context.roots, context.cwd]) })),
+interface Options {
+  readonly roots: readonly string[];
+  readonly mcpServers: readonly { readonly name: string; readonly args?: readonly string[] }[];
+}
+
+/** A server's name says how it behaves; what becomes of it is written to the file that is its first argument. */
+export async function createToolSet({ roots, mcpServers }: Options): Promise<ToolSet> {
+  const log = (what: string) => {
+    for (const { name, args } of mcpServers) if (args?.[0]) appendFileSync(args[0], `${what} ${name}\n`);
+  };
+  const is = (name: string) => mcpServers.some((server) => server.name === name);
+  log('open');
+  if (is('broken')) throw new Error('no server of that kind');
+  if (is('slow')) await new Promise(() => {});
+  const look = tool('roots', 'read', async (_, context) =>
+    running(async () => ({ text: JSON.stringify([roots, context.roots, context.cwd]) })),
   );
-  return { tools: [...TOOLS, roots], async close() {} };
+  return {
+    tools: [...TOOLS, look],
+    async close() {
+      log('close');
+      if (is('deaf')) await new Promise(() => {});
+    },
+  };
 }
