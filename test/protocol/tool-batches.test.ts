@@ -20,6 +20,9 @@ const script = callScript({
   'question first': [QUESTION, COMMAND],
   read: [{ call: 'unsuccessful' }, QUESTION, COMMAND],
   wait: [{ call: 'wait' }, COMMAND],
+  'command, watch': [COMMAND, { call: 'watch' }],
+  'command, wait': [COMMAND, { call: 'wait' }],
+  reads: [{ call: 'unsuccessful' }, { call: 'watch' }, COMMAND],
   deaf: [{ call: 'deaf' }],
   odd: [
     { call: 'nothing_such' },
@@ -143,7 +146,7 @@ const STOPS: Readonly<Record<string, (peer: Peer, sessionId: string) => Promise<
 async function running(peer: Peer, cwd: string, name: string) {
   const id = await yolo(peer, cwd);
   const turn = peer.prompt(id, `[[${name}]]`).catch(() => undefined);
-  const shown = name === 'wait' ? /half of it/ : /"status":"in_progress"/;
+  const shown = name === 'deaf' ? /"status":"in_progress"/ : /half of it/;
   await peer.until(() => shown.test(JSON.stringify(peer.updates(id))));
   return { id, turn };
 }
@@ -172,6 +175,31 @@ test('[TL-1, ACP-7, ACP-9] a stop while a tool runs records what it had done, an
       interruption: 'interrupted_turn',
     });
   }
+});
+
+test('[TL-1, TR-5] what a command did is on disk before the next call runs, whatever that one does', async () => {
+  for (const name of ['command, watch', 'command, wait']) {
+    const cwd = tempFolder();
+    const { home, peer } = await start();
+    const { id } = await running(peer, cwd, name);
+    await peer.kill();
+    expect(resultsOnDisk(home, id, cwd), name).toEqual([RAN]);
+    const { peer: next } = await start(home);
+    await loadIn(next, id, cwd);
+    await next.prompt(id, 'and now?');
+    // It ran, how far is not known: nothing says that it did not.
+    expect(resultsOnDisk(home, id, cwd), name).toEqual([RAN, LOST]);
+    expect(ranIn(cwd), name).toBe('ran\n');
+  }
+});
+
+test('[TL-1, ACP-9] what calls had found that change nothing is kept when the process is told to end', async () => {
+  const cwd = tempFolder();
+  const { home, peer } = await start();
+  const { id } = await running(peer, cwd, 'reads');
+  expect(resultsOnDisk(home, id, cwd)).toEqual([]);
+  await peer.eof();
+  expect(resultsOnDisk(home, id, cwd)).toEqual(['error/error/execution_failed error', 'cancelled/error error']);
 });
 
 test('[TL-1, ACP-7, ACP-9] a tool that does not stop is left behind', async () => {

@@ -58,6 +58,13 @@ const TOOLS: readonly Tool[] = [
       return await untilAborted(signal);
     }),
   ),
+  /** As that, and changes nothing. */
+  tool('watch', 'read', async (_, { progress, signal }) =>
+    running(async () => {
+      progress('half of it');
+      return await untilAborted(signal);
+    }),
+  ),
   /** Never ends. */
   tool('deaf', 'execute', async () => running(() => new Promise(() => {}))),
   tool('broken', 'read', async ({ at }) => {
