@@ -43,6 +43,8 @@ export class LiveHost implements TurnHost {
   readonly #lent: Lent;
   /** With how long the file was then: a longer one holds it already. */
   #inFlight: { readonly what: InFlight; readonly size: number | undefined } | undefined;
+  /** What the call that runs has shown last. */
+  #progress: SessionEvent | undefined;
   #box: Promise<Toolbox | undefined> | undefined;
 
   constructor(session: SessionRef, lent: Lent) {
@@ -84,7 +86,8 @@ export class LiveHost implements TurnHost {
 
   /** What the turn has shown that is not on disk yet. */
   unwritten(): readonly SessionEvent[] {
-    return this.#inFlight?.size === this.chat.store.tail?.size ? (this.#inFlight?.what.shown() ?? []) : [];
+    if (this.#inFlight === undefined || this.#inFlight.size !== this.chat.store.tail?.size) return [];
+    return [...this.#inFlight.what.shown(), ...(this.#progress ? [this.#progress] : [])];
   }
 
   say(speak: () => SessionEvent | undefined): Promise<void> | undefined {
@@ -92,6 +95,8 @@ export class LiveHost implements TurnHost {
     // Without a pause between this and the update: a load that begins meanwhile must see what was said, or be first.
     const sayNow = () => {
       const event = speak();
+      if (event?.kind === 'progress') this.#progress = event;
+      if (event?.kind === 'result') this.#progress = undefined;
       return event && client.update(this.#session, event);
     };
     if (gate.open) return sayNow();

@@ -22,6 +22,7 @@ const script = callScript({
   wait: [{ call: 'wait' }, COMMAND],
   'command, watch': [COMMAND, { call: 'watch' }],
   'command, wait': [COMMAND, { call: 'wait' }],
+  'watch, command': [{ call: 'watch' }, COMMAND],
   reads: [{ call: 'unsuccessful' }, { call: 'watch' }, COMMAND],
   deaf: [{ call: 'deaf' }],
   odd: [
@@ -133,6 +134,27 @@ test('[TL-1] a mixed batch goes on to the model with all its results, in call or
     'run_shell_command',
     'ask_user_question',
   ]);
+});
+
+test('[TL-1, BT-2, ACP-11] a load while a tool runs shows what it has said, and the turn goes on', async () => {
+  const cwd = tempFolder();
+  const { peer } = await start();
+  const { id, turn } = await running(peer, cwd, 'watch, command');
+  const said = [{ type: 'content', content: { type: 'text', text: 'half of it' } }];
+  const from = peer.updates(id).length;
+  await loadIn(peer, id, cwd);
+  expect(cards(peer, id, from)).toEqual([
+    'tool_call in_progress',
+    'tool_call in_progress',
+    'tool_call_update in_progress',
+  ]);
+  expect(peer.updates(id).at(-1)).toMatchObject({ content: said });
+  const bulk = { 'qwen.session.loadReplayMode': 'bulk' };
+  const loaded = await peer.request('session/load', { sessionId: id, cwd, mcpServers: [], _meta: bulk });
+  expect(loaded._meta['qwen.session.loadReplay'].updates.at(-1)).toMatchObject({ content: said });
+  await peer.notify('session/cancel', { sessionId: id });
+  await turn;
+  expect(cards(peer, id).slice(-2)).toEqual(['tool_call_update failed', 'tool_call_update failed']);
 });
 
 const STOPS: Readonly<Record<string, (peer: Peer, sessionId: string) => Promise<unknown>>> = {
