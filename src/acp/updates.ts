@@ -107,9 +107,9 @@ function progressUpdate({ callId, name, shown }: Of<'progress'>): SessionUpdate 
 const textContent = (text: string): ToolCallContent => ({ type: 'content', content: { type: 'text', text } });
 
 /** A command's terminal stays on its card; it shows all of the output. */
-function contentOfResult({ terminalId, display, text }: Of<'result'>): ToolCallContent {
+function contentOfResult({ terminalId, display, text, path }: Of<'result'>): ToolCallContent {
   if (terminalId !== undefined) return { type: 'terminal', terminalId };
-  return diffOf(display) ?? textContent(text);
+  return diffOf(display, path) ?? textContent(text);
 }
 
 function resultUpdate(event: Of<'result'>): SessionUpdate {
@@ -130,14 +130,14 @@ export function toolMeta(name: string): Meta {
   return { [TOOL_NAME]: name, [PROVENANCE]: 'mcp', serverId: server };
 }
 
-/** An edit's display names the file and its text before and after. */
-function diffOf(display: unknown): ToolCallContent | undefined {
+/** An edit's display names the file and its text before and after. `path` is where it is, when that is known. */
+function diffOf(display: unknown, path: string | undefined): ToolCallContent | undefined {
   if (!isRecord(display)) return undefined;
   const { fileName, originalContent, newContent } = display;
   if (typeof fileName !== 'string' || typeof newContent !== 'string') return undefined;
   return {
     type: 'diff',
-    path: fileName,
+    path: path ?? fileName,
     oldText: typeof originalContent === 'string' ? originalContent : null,
     newText: newContent,
   };

@@ -14,6 +14,8 @@ export interface CallResult {
   /** Default `native`. */
   readonly toolType?: 'native' | 'mcp';
   readonly terminalId?: string;
+  /** Absolute: of the file that was edited. */
+  readonly path?: string;
   readonly durationMs: number;
 }
 
@@ -55,7 +57,7 @@ export const executionStatusOf = ({ executionStatus, status }: Pick<CallResult, 
   executionStatus ?? (status === 'success' ? 'success' : 'not_started');
 
 /** What a client is shown of a result. */
-export function resultEvent({ call, status, response, display, terminalId }: CallResult): SessionEvent {
+export function resultEvent({ call, status, response, display, terminalId, path }: CallResult): SessionEvent {
   return {
     kind: 'result',
     callId: call.id,
@@ -63,6 +65,7 @@ export function resultEvent({ call, status, response, display, terminalId }: Cal
     ok: status === 'success',
     text: 'output' in response ? response.output : response.error,
     ...(terminalId !== undefined && { terminalId }),
+    ...(path !== undefined && { path }),
     ...(display !== undefined && { display }),
   };
 }

@@ -55,6 +55,8 @@ export type SessionEvent =
       readonly text: string;
       /** The client's terminal that a command ran in: the card goes on showing it. */
       readonly terminalId?: string;
+      /** Absolute: of the file that a live edit was about; `display` has its name only. */
+      readonly path?: string;
       /** The record's `toolCallResult.resultDisplay`; goes out as `rawOutput`. */
       readonly display?: unknown;
       readonly source?: EventSource;

@@ -51,6 +51,8 @@ class ToolCall {
   /** What the call has said so far, and where it runs; nothing more is shown once it has ended. */
   #heard = '';
   #terminalId: string | undefined;
+  /** Of the file that the call is to change. */
+  #path: string | undefined;
   #ended = false;
 
   constructor(call: DanglingCall, tool: Tool, host: ToolHost) {
@@ -66,6 +68,7 @@ class ToolCall {
     const prepared = await within(async () => await this.#tool.prepare(this.#call.args, context), signal);
     if (signal.aborted || prepared.kind === 'ignored') return ABORTED;
     if (prepared.kind === 'threw') return this.#failed(prepared.error, 'not_started');
+    this.#path = prepared.value.change?.path;
     const effect = prepared.value.effect ?? this.#tool.effect;
     const changes = effect === 'edit' || effect === 'execute';
     const refused = await this.#approve(prepared.value, effect, save);
@@ -149,7 +152,8 @@ class ToolCall {
 
   #typed(result: CallResult): CallResult {
     const terminal = this.#terminalId === undefined ? {} : { terminalId: this.#terminalId };
-    return { ...result, toolType: this.#tool.type ?? 'native', ...terminal };
+    const path = this.#path === undefined ? {} : { path: this.#path };
+    return { ...result, toolType: this.#tool.type ?? 'native', ...terminal, ...path };
   }
 
   #show(shown: Progress): void {

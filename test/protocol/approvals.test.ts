@@ -110,7 +110,7 @@ test('[TL-1, ACP-3] what a person is shown of a call that needs approval, and of
   expect(readFileSync(path, 'utf8')).toBe('new');
   const shown = peer.updates(id).filter(({ sessionUpdate }) => /^tool_call/.test(sessionUpdate));
   const update = { sessionUpdate: 'tool_call_update', toolCallId, _meta: meta };
-  const display = { fileDiff: '', fileName: path, originalContent: 'old', newContent: 'new' };
+  const display = { fileDiff: '', fileName: PATH, originalContent: 'old', newContent: 'new' };
   expect(shown).toEqual([
     {
       ...{ sessionUpdate: 'tool_call', toolCallId, status: 'pending', title: 'Edit', kind: 'edit' },

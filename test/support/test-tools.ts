@@ -1,4 +1,5 @@
 import { appendFileSync } from 'node:fs';
+import { basename } from 'node:path';
 import { ToolFault, type ToolFaultType } from '../../src/session/faults.ts';
 import type { PreparedCall, Tool, ToolContext, ToolEffect, ToolOutput, ToolSet } from '../../src/session/ports.ts';
 
@@ -32,7 +33,7 @@ const TOOLS: readonly Tool[] = [
       await files.writeText(path, newText, signal);
       return {
         text: `wrote ${path}`,
-        display: { fileDiff: '', fileName: path, originalContent: oldText, newContent: newText },
+        display: { fileDiff: '', fileName: basename(path), originalContent: oldText, newContent: newText },
       };
     };
     return running(write, { change: { path, oldText, newText }, always: { key: 'edit', label: 'all edits' } });
