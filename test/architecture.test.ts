@@ -73,10 +73,33 @@ const isWireHalf = named(...WIRE_HALF.map((name) => `acp/${name}.ts`));
 
 /** Decisions: the same for the same values, and at once. */
 const PURE = [
-  ...['chain', 'dangling', 'eligibility', 'history', 'interruption', 'model-turn', 'notices', 'page', 'pairing'],
+  ...[
+    'approval',
+    'call-result',
+    'chain',
+    'dangling',
+    'eligibility',
+    'history',
+    'interruption',
+    'model-turn',
+    'notices',
+    'page',
+    'pairing',
+  ],
   ...['question', 'question-tool', 'records', 'replay', 'replay-events', 'texts', 'transcript', 'turn-result'],
 ].map((name) => `session/${name}.ts`);
-const PURE_WIRE = ['content', 'errors', 'frames', 'methods', 'modes', 'permission', 'rpc', 'tool-cards', 'updates'];
+const PURE_WIRE = [
+  'approval',
+  'content',
+  'errors',
+  'frames',
+  'methods',
+  'modes',
+  'permission',
+  'rpc',
+  'tool-cards',
+  'updates',
+];
 const PURE_DAEMON = ['admission', 'mediator', 'queue', 'replay', 'replies', 'ring', 'votes'].map(
   (name) => `daemon/${name}.ts`,
 );
@@ -167,5 +190,6 @@ test('what starts the child imports no provider, no SDK, no zod and no full yarg
   expect(reached.size).toBeGreaterThan(30);
   const sdks = ['@agentclientprotocol/sdk', '@google/genai', 'openai', '@anthropic-ai/sdk'];
   const heavy = [...sdks, 'zod', 'yargs', 'model/gemini.ts', 'model/openai.ts', 'model/anthropic.ts', 'cli/full.ts'];
-  expect(heavy.filter((name) => reached.has(name))).toEqual([]);
+  heavy.push('acp/toolbox.ts', 'acp/client-files.ts', 'acp/client-shell.ts');
+  expect([...reached].filter((path) => heavy.includes(path) || inFolder('tools')(path))).toEqual([]);
 });

@@ -14,6 +14,7 @@ import { AUTH_METHODS } from '../model/auth-methods.ts';
 import type { SelectableModelSource } from '../model/choose.ts';
 import type { StopKind } from '../session/batch.ts';
 import { SessionFault } from '../session/faults.ts';
+import type { ToolSetup } from '../session/ports.ts';
 import type { Session } from '../session/session.ts';
 import type { Loaded, LoadedReplay, Sessions } from '../session/sessions.ts';
 import type { PromptEnd, PromptRequest } from '../session/tracked-turn.ts';
@@ -43,6 +44,7 @@ export interface AgentDeps {
 /** The client as it named itself. */
 export interface ClientIdentity {
   isDaemon: boolean;
+  capabilities: acp.ClientCapabilities;
 }
 
 /** The agent's side of ACP: one line a method; each hands over to the session it names. */
@@ -119,10 +121,11 @@ export class Agent {
     );
   }
 
-  #initialize({ clientInfo, _meta }: acp.InitializeRequest): acp.InitializeResponse {
+  #initialize({ clientInfo, clientCapabilities, _meta }: acp.InitializeRequest): acp.InitializeResponse {
     const { externalToolGuard, version } = this.#deps;
     const asked = readInitializeMeta(_meta);
     this.#client.isDaemon = methods.DAEMON_CLIENT_NAMES.includes(clientInfo?.name ?? '');
+    this.#client.capabilities = clientCapabilities ?? {};
     const guard = externalToolGuard ?? asked.externalToolGuard;
     const meta = initializeResultMeta({
       channelLiveness: asked.channelLiveness,
@@ -135,21 +138,21 @@ export class Agent {
       agentCapabilities: {
         loadSession: true,
         promptCapabilities: { image: true, audio: true, embeddedContext: true },
-        mcpCapabilities: { http: false, sse: false },
-        sessionCapabilities: { list: {}, resume: {}, close: {}, delete: {} },
+        mcpCapabilities: { http: true, sse: true },
+        sessionCapabilities: { list: {}, resume: {}, close: {}, delete: {}, additionalDirectories: {} },
       },
       ...(meta && { _meta: meta }),
     };
   }
 
-  async #newSession({ cwd, _meta }: acp.NewSessionRequest): Promise<acp.NewSessionResponse> {
+  async #newSession({ cwd, _meta, ...given }: acp.NewSessionRequest): Promise<acp.NewSessionResponse> {
     const { sessionId } = readNewSessionMeta(_meta);
-    const session = await this.#deps.sessions.create(absolute(cwd), sessionId);
+    const session = await this.#deps.sessions.create(absolute(cwd), sessionId, setupOf(given));
     return { sessionId: session.id, ...shape(session) };
   }
 
   async #load(
-    { sessionId, cwd, _meta }: acp.LoadSessionRequest,
+    { sessionId, cwd, _meta, ...given }: acp.LoadSessionRequest,
     afterResponse: AfterResponse,
   ): Promise<acp.LoadSessionResponse> {
     const { suppressRestore, replay } = readLoadMeta(_meta);
@@ -160,13 +163,19 @@ export class Agent {
       return this.#loaded(loaded);
     };
     const delivered = () => responseDelivered(connection, afterResponse);
-    return await named(sessionId, () => sessions.load(sessionId, absolute(cwd), suppressRestore, show, delivered));
+    const setup = setupOf(given);
+    return await named(sessionId, () =>
+      sessions.load(sessionId, absolute(cwd), suppressRestore, setup, show, delivered),
+    );
   }
 
-  async #resume({ sessionId, cwd, _meta }: acp.ResumeSessionRequest): Promise<acp.ResumeSessionResponse> {
+  async #resume({ sessionId, cwd, _meta, ...given }: acp.ResumeSessionRequest): Promise<acp.ResumeSessionResponse> {
     const { suppressRestore } = readLoadMeta(_meta);
     const { sessions } = this.#deps;
-    return this.#loaded(await named(sessionId, () => sessions.resume(sessionId, absolute(cwd), suppressRestore)));
+    const setup = setupOf(given);
+    return this.#loaded(
+      await named(sessionId, () => sessions.resume(sessionId, absolute(cwd), suppressRestore, setup)),
+    );
   }
 
   #loaded({ session, open }: Loaded, replay?: LoadReplay): acp.LoadSessionResponse {
@@ -304,9 +313,19 @@ function responseDelivered({ signal }: Connection, afterResponse: AfterResponse)
   });
 }
 
-function absolute(cwd: string): string {
-  if (isAbsolute(cwd)) return cwd;
-  throw RequestError.invalidParams([{ path: '/cwd', message: 'must be an absolute path' }]);
+function absolute(folder: string, path = '/cwd'): string {
+  if (isAbsolute(folder)) return folder;
+  throw RequestError.invalidParams([{ path, message: 'must be an absolute path' }]);
+}
+
+/** What a client gives a session to work with; what it leaves out is none. */
+function setupOf(given: {
+  readonly additionalDirectories?: readonly string[];
+  readonly mcpServers?: readonly acp.McpServer[];
+}): ToolSetup {
+  const { additionalDirectories = [], mcpServers = [] } = given;
+  const roots = additionalDirectories.map((root, index) => absolute(root, `/additionalDirectories/${index}`));
+  return { roots, mcpServers };
 }
 
 /** What a client is told of a session's settings. */

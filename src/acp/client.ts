@@ -1,4 +1,14 @@
-import type { QuestionReply, QuestionRequest, SessionClient, SessionEvent, SessionRef } from '../session/ports.ts';
+import type { RequestPermissionRequest } from '@agentclientprotocol/sdk';
+import type {
+  ApprovalReply,
+  ApprovalRequest,
+  QuestionReply,
+  QuestionRequest,
+  SessionClient,
+  SessionEvent,
+  SessionRef,
+} from '../session/ports.ts';
+import { approvalReply, approvalRequest } from './approval.ts';
 import type { Connection } from './connection.ts';
 import { HangUpError, RequestError } from './errors.ts';
 import { UpdateFrames } from './frames.ts';
@@ -34,8 +44,20 @@ export class WireClient implements SessionClient {
   }
 
   async ask(request: QuestionRequest, signal: AbortSignal): Promise<QuestionReply> {
+    return await this.#request(permissionRequest(request), questionReply, signal);
+  }
+
+  async approve(request: ApprovalRequest, signal: AbortSignal): Promise<ApprovalReply> {
+    return await this.#request(approvalRequest(request), (result) => approvalReply(request, result), signal);
+  }
+
+  async #request<T>(
+    params: RequestPermissionRequest,
+    read: (result: unknown) => T,
+    signal: AbortSignal,
+  ): Promise<T | Unasked> {
     try {
-      return questionReply(await this.#connection.request(requestPermission, permissionRequest(request), { signal }));
+      return read(await this.#connection.request(requestPermission, params, { signal }));
     } catch (error) {
       // A client that is gone has decided nothing.
       if (signal.aborted || error instanceof HangUpError) return { kind: 'unattended', reason: 'abort' };
@@ -58,6 +80,9 @@ export class WireClient implements SessionClient {
     }
   }
 }
+
+/** What is no answer to anything that was asked. */
+type Unasked = Extract<QuestionReply, { kind: 'unattended' | 'failed' }>;
 
 /** Nobody is there to see it any more. The turn ends by its signal; an error here would be recorded as how it ended. */
 async function unlessGone(sent: Promise<void>): Promise<void> {

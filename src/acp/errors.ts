@@ -28,6 +28,11 @@ export interface ErrorObject {
 
 /** An error that the peer may see, exactly as it stands here; everything else goes out as a bare "Internal error". */
 export class RequestError extends Error {
+  // By name: each bundle of dist/ has a copy of this class, and what one throws must be known in another.
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return value instanceof Error && value.name === 'RequestError';
+  }
+
   readonly code: number;
   readonly data: unknown;
 

@@ -155,6 +155,8 @@ function cutEvent(event: ReadEvent): ReadEvent {
     }
     case 'call':
       return { ...event, args: { note: CUT_NOTE.trim() } };
+    case 'progress':
+      return 'text' in event.shown ? { ...event, shown: { text: cut(event.shown.text) } } : event;
     case 'usage':
       return event;
   }

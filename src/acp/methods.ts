@@ -107,6 +107,30 @@ export const writeTextFile = request<acp.WriteTextFileRequest, acp.WriteTextFile
   parserOf('WriteTextFileRequest'),
 );
 
+export const createTerminal = request<acp.CreateTerminalRequest, acp.CreateTerminalResponse>(
+  'terminal/create',
+  objectWith('sessionId', 'command'),
+  objectWith('terminalId'),
+);
+export const terminalOutput = request<acp.TerminalOutputRequest, acp.TerminalOutputResponse>(
+  'terminal/output',
+  objectWith('sessionId', 'terminalId'),
+  objectWith('output'),
+);
+export const waitForTerminalExit = request<acp.WaitForTerminalExitRequest, acp.WaitForTerminalExitResponse>(
+  'terminal/wait_for_exit',
+  objectWith('sessionId', 'terminalId'),
+  objectWith(),
+);
+export const killTerminal = request<acp.KillTerminalRequest, unknown>(
+  'terminal/kill',
+  objectWith('sessionId', 'terminalId'),
+);
+export const releaseTerminal = request<acp.ReleaseTerminalRequest, unknown>(
+  'terminal/release',
+  objectWith('sessionId', 'terminalId'),
+);
+
 // The reference's own methods on the child.
 
 export interface SessionRef {

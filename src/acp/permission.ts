@@ -49,28 +49,48 @@ function readable(questions: readonly Question[]): string {
 
 /** Reads a client's result. Anything that is neither an offered option nor `cancelled` is a failure, never an answer. */
 export function questionReply(result: unknown): QuestionReply {
+  const choice = readChoice(result);
+  if (choice.kind === 'cancelled') return choice.reason ? unattendedBy(choice.reason) : { kind: 'declined' };
+  if (choice.kind === 'failed') return choice;
+  if (choice.optionId === SUBMIT) return { kind: 'submitted', answers: choice.answers };
+  if (choice.optionId === CANCEL) return { kind: 'declined' };
+  return notOffered(choice.optionId);
+}
+
+export type Choice =
+  | { readonly kind: 'selected'; readonly optionId: unknown; readonly answers: readonly unknown[] }
+  | { readonly kind: 'cancelled'; readonly reason?: 'timeout' | 'session_closed' }
+  | Failed;
+
+type Failed = Extract<QuestionReply, { kind: 'failed' }>;
+
+/** What a client's result says, whatever was asked. */
+export function readChoice(result: unknown): Choice {
   const response = isRecord(result) ? result : {};
   const outcome = isRecord(response['outcome']) ? response['outcome'] : {};
   const meta = readPermissionReplyMeta(response['_meta']);
   switch (outcome['outcome']) {
-    case 'cancelled':
-      return meta.cancelReason === 'timeout' || meta.cancelReason === 'session_closed'
-        ? { kind: 'unattended', reason: meta.cancelReason }
-        : { kind: 'declined' };
+    case 'cancelled': {
+      const { cancelReason: reason } = meta;
+      return { kind: 'cancelled', ...((reason === 'timeout' || reason === 'session_closed') && { reason }) };
+    }
     case 'selected':
-      if (outcome['optionId'] === SUBMIT) return { kind: 'submitted', answers: [response['answers'], meta.answers] };
-      if (outcome['optionId'] === CANCEL) return { kind: 'declined' };
-      return {
-        kind: 'failed',
-        message: `the client chose an option that was not offered: ${quoted(outcome['optionId'])}`,
-      };
+      return { kind: 'selected', optionId: outcome['optionId'], answers: [response['answers'], meta.answers] };
     default:
       return { kind: 'failed', message: 'the client sent an answer without a valid outcome' };
   }
 }
 
+const unattendedBy = (reason: 'timeout' | 'session_closed') => ({ kind: 'unattended', reason }) as const;
+
+/** The client chose what it was not given to choose from. */
+export const notOffered = (optionId: unknown): Failed => ({
+  kind: 'failed',
+  message: `the client chose an option that was not offered: ${quoted(optionId)}`,
+});
+
 /** A client's JSON-RPC error instead of an answer. */
-export const failedReply = (code: number, message: string): QuestionReply => ({
+export const failedReply = (code: number, message: string): Failed => ({
   kind: 'failed',
   message: `the client answered with error ${code}: ${message.slice(0, MAX_QUOTED)}`,
 });

@@ -16,7 +16,9 @@ export interface StdioAgentOptions extends ChildOptions {
   readonly version: string;
 }
 
-/** What still waits for a lock or a model then is given up: a stop must not hang. In ms; the connection had its grace. */
+/** What still waits for a lock, a model or a tool's server then is given up: a stop must not hang. In ms. */
+const ENDED_AFTER_MS = 1_900;
+/** What is left at least, where the connection took its whole grace to close. */
 const LAST_WRITES_MS = 400;
 
 /** The reference's daemon sets it; the child acknowledges its value. */
@@ -39,7 +41,7 @@ export async function runStdioAgent(options: StdioAgentOptions): Promise<void> {
     ...(options.maxLineBytes !== undefined && { maxInboundLineBytes: options.maxLineBytes }),
     toRequestError,
   });
-  const client: ClientIdentity = { isDaemon: false };
+  const client: ClientIdentity = { isDaemon: false, capabilities: {} };
   const models = createModelSource({
     env: process.env,
     home: homedir(),
@@ -51,6 +53,10 @@ export async function runStdioAgent(options: StdioAgentOptions): Promise<void> {
   const sessions = new Sessions({
     client: new WireClient(connection, () => client.isDaemon),
     model: models,
+    async tools(session, setup) {
+      const { openToolbox } = await import('./toolbox.ts');
+      return await openToolbox({ connection, client, log }, session, setup);
+    },
     restoreAskUserQuestion: options.restoreAskUserQuestion,
     gitBranch,
     version: options.version,
@@ -73,8 +79,11 @@ export async function runStdioAgent(options: StdioAgentOptions): Promise<void> {
   agent.serve();
   connection.listen();
   logStrays(log);
+  await new Promise((resolve) => connection.signal.addEventListener('abort', resolve, { once: true }));
+  const endBy = performance.now() + ENDED_AFTER_MS;
   await connection.closed;
-  await Promise.race([sessions.shutdown(ending.stop), delay(LAST_WRITES_MS)]);
+  const left = Math.max(LAST_WRITES_MS, endBy - performance.now());
+  await Promise.race([sessions.shutdown(ending.stop), delay(left)]);
   // Sockets of a provider may stay open for reuse; nothing is left to be done on them.
   process.exit(ending.exitCode);
 }

@@ -45,7 +45,10 @@ export function sessionUpdate(event: ReadEvent, cwd: string): SessionUpdate | un
     case 'usage':
       return { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: '' }, _meta: usageMeta(event) };
     case 'call':
-      return event.name === TODO_WRITE ? undefined : callUpdate(event, cwd);
+      if (event.name === TODO_WRITE) return undefined;
+      return event.phase === 'running' ? runningUpdate(event, cwd) : callUpdate(event, cwd);
+    case 'progress':
+      return event.name === TODO_WRITE ? undefined : progressUpdate(event);
     case 'result':
       return event.name === TODO_WRITE ? planUpdate(event) : resultUpdate(event);
   }
@@ -76,12 +79,45 @@ function callUpdate(event: Of<'call'>, cwd: string): SessionUpdate {
   };
 }
 
+/** The call begins: its card gets what was not known while the model wrote it. */
+function runningUpdate({ callId, name, args }: Of<'call'>, cwd: string): SessionUpdate {
+  const { title, kind, locations } = toolCard(name, args, cwd);
+  return {
+    sessionUpdate: 'tool_call_update',
+    toolCallId: callId,
+    status: 'in_progress',
+    title,
+    locations,
+    kind,
+    rawInput: args,
+    _meta: toolMeta(name),
+  };
+}
+
+function progressUpdate({ callId, name, shown }: Of<'progress'>): SessionUpdate {
+  return {
+    sessionUpdate: 'tool_call_update',
+    toolCallId: callId,
+    status: 'in_progress',
+    content: ['text' in shown ? textContent(shown.text) : { type: 'terminal', terminalId: shown.terminalId }],
+    _meta: toolMeta(name),
+  };
+}
+
+const textContent = (text: string): ToolCallContent => ({ type: 'content', content: { type: 'text', text } });
+
+/** A command's terminal stays on its card; it shows all of the output. */
+function contentOfResult({ terminalId, display, text, path }: Of<'result'>): ToolCallContent {
+  if (terminalId !== undefined) return { type: 'terminal', terminalId };
+  return diffOf(display, path) ?? textContent(text);
+}
+
 function resultUpdate(event: Of<'result'>): SessionUpdate {
   return {
     sessionUpdate: 'tool_call_update',
     toolCallId: event.callId,
     status: event.ok ? 'completed' : 'failed',
-    content: [diffOf(event.display) ?? { type: 'content', content: { type: 'text', text: event.text } }],
+    content: [contentOfResult(event)],
     _meta: { ...toolMeta(event.name), ...sourceMeta(event.source) },
     ...(event.display === undefined ? {} : { rawOutput: event.display }),
   };
@@ -94,14 +130,14 @@ export function toolMeta(name: string): Meta {
   return { [TOOL_NAME]: name, [PROVENANCE]: 'mcp', serverId: server };
 }
 
-/** An edit's display names the file and its text before and after. */
-function diffOf(display: unknown): ToolCallContent | undefined {
+/** An edit's display names the file and its text before and after. `path` is where it is, when that is known. */
+function diffOf(display: unknown, path: string | undefined): ToolCallContent | undefined {
   if (!isRecord(display)) return undefined;
   const { fileName, originalContent, newContent } = display;
   if (typeof fileName !== 'string' || typeof newContent !== 'string') return undefined;
   return {
     type: 'diff',
-    path: fileName,
+    path: path ?? fileName,
     oldText: typeof originalContent === 'string' ? originalContent : null,
     newText: newContent,
   };

@@ -30,10 +30,12 @@ export async function askModel(host: TurnHost): Promise<ModelAnswer | 'stopped'>
     shown: () => (answer.content().parts ?? []).flatMap((part) => heardEvent(part) ?? []),
   };
   try {
-    const contents = await chat.contentsForModel(host.takeNotices());
+    const [contents, offered] = await Promise.all([chat.contentsForModel(host.takeNotices()), host.tools()]);
     signal.throwIfAborted();
     failpoint('model_called');
-    const request = { contents, systemInstruction: systemInstruction(chat.cwd), tools: TOOLS, signal };
+    const instruction = systemInstruction(chat.cwd, offered.length > 0, host.mode());
+    const tools = [ASK_USER_QUESTION_DECLARATION, ...offered.map(({ declaration }) => declaration)];
+    const request = { contents, systemInstruction: instruction, tools, signal };
     for await (const events of model.stream(request)) {
       for (const event of events) {
         if (event.kind === 'usage') heard.usage = event.usage;
@@ -77,8 +79,6 @@ async function closeUnrun(host: TurnHost, calls: readonly DanglingCall[]): Promi
   // All at once: a load that begins later shows no such card.
   await Promise.all(calls.map((call) => host.say(() => closedCard(call, text))));
 }
-
-const TOOLS = [ASK_USER_QUESTION_DECLARATION];
 
 /** What a client is shown of a part that the model streams. */
 function heardEvent({ text, thought, functionCall }: Part): SessionEvent | undefined {

@@ -1,3 +1,4 @@
+import { type CallResult, cancelled, done, failure, type Step } from './call-result.ts';
 import type { DanglingCall } from './dangling.ts';
 import type { Question, QuestionReply, UnattendedReason } from './ports.ts';
 import {
@@ -10,69 +11,82 @@ import {
 } from './question.ts';
 import * as texts from './texts.ts';
 
-/** How one call ended: what the transcript keeps, the model gets and the client is shown. */
-export interface CallResult {
-  readonly call: DanglingCall;
-  readonly status: 'success' | 'cancelled' | 'error';
-  readonly response: { readonly output: string } | { readonly error: string };
-  readonly display?: unknown;
-  readonly errorType?: string;
-  readonly durationMs: number;
-}
-
 /**
  * How a batch of calls ended. `settled`: every call has a result, in call order; `stop` when a person declined or the
  * client failed, so that the model is not called. `unattended`: nobody decided; `results` are those that came before.
  */
 export type BatchEnd =
-  | { readonly kind: 'settled'; readonly results: readonly CallResult[]; readonly next: 'model' | 'stop' }
+  | {
+      readonly kind: 'settled';
+      readonly results: readonly CallResult[];
+      /** The last of them: those that were not saved on the way. */
+      readonly unsaved: readonly CallResult[];
+      readonly next: 'model' | 'stop';
+    }
   | {
       readonly kind: 'unattended';
       readonly reason: UnattendedReason;
       readonly results: readonly CallResult[];
-      /** The call that was waiting and those that were not asked any more. */
+      readonly unsaved: readonly CallResult[];
+      /** The call that was waiting and those that were not begun any more. */
       readonly left: readonly DanglingCall[];
       readonly waitedMs: number;
+      /** False for a batch of questions alone, which can be asked again as a whole. */
+      readonly mixed: boolean;
     };
 
 export interface BatchHost {
   ask(call: DanglingCall, questions: readonly Question[]): Promise<QuestionReply>;
-  /** Called with each result but the last, as soon as it is there. */
-  finished(result: CallResult): Promise<void> | undefined;
+  /** Runs a call of another tool. It awaits `save` before it waits for a person and before it changes anything. */
+  run(call: DanglingCall, save: () => Promise<void>): Promise<Step>;
+  /** Writes results, which then survive whatever happens to the rest of the batch. */
+  save(results: readonly CallResult[]): Promise<void>;
+  /** Called with each result but the last, as soon as it is there; `saved` when it is written already. */
+  finished(result: CallResult, saved: boolean): Promise<void> | undefined;
   /** Milliseconds, monotonic. */
   now(): number;
   readonly signal: AbortSignal;
 }
 
-/** Runs the calls of one model turn in order, asking one question at a time. First-asked and re-asked are the same. */
+/**
+ * Runs the calls of one model turn in order, one at a time. First-asked and re-asked questions are the same. Of questions
+ * alone nothing is saved on the way: all are asked again, or none. Where tools ran, what is done must never be done again.
+ */
 export async function runBatch(calls: readonly DanglingCall[], host: BatchHost): Promise<BatchEnd> {
+  const mixed = calls.some(({ name }) => name !== ASK_USER_QUESTION);
   const results: CallResult[] = [];
+  let saved = 0;
   let stopped = false;
+  const save = async () => {
+    const unsaved = results.slice(saved);
+    if (!mixed || unsaved.length === 0) return;
+    await host.save(unsaved);
+    saved = results.length;
+  };
   for (const [index, call] of calls.entries()) {
     const started = host.now();
-    const step: Step = stopped ? skipped(call) : await runCall(call, host, started);
+    const step: Step = stopped ? skipped(call) : await runCall(call, host, save, started);
     if (step.kind === 'unattended') {
       const waitedMs = host.now() - started;
-      return { kind: 'unattended', reason: step.reason, results, left: calls.slice(index), waitedMs };
+      const left = calls.slice(index);
+      return { kind: 'unattended', reason: step.reason, results, unsaved: results.slice(saved), left, waitedMs, mixed };
     }
     stopped ||= step.stops;
     results.push(step.result);
-    if (index < calls.length - 1) await host.finished(step.result);
+    if (index === calls.length - 1) break;
+    if (step.changed) await save();
+    await host.finished(step.result, saved === results.length);
   }
-  return { kind: 'settled', results, next: stopped ? 'stop' : 'model' };
+  return { kind: 'settled', results, unsaved: results.slice(saved), next: stopped ? 'stop' : 'model' };
 }
 
-type Step =
-  | { readonly kind: 'done'; readonly result: CallResult; readonly stops: boolean }
-  | { readonly kind: 'unattended'; readonly reason: UnattendedReason };
-
-async function runCall(call: DanglingCall, host: BatchHost, started: number): Promise<Step> {
+async function runCall(call: DanglingCall, host: BatchHost, save: () => Promise<void>, started: number): Promise<Step> {
   if (host.signal.aborted) return { kind: 'unattended', reason: 'abort' };
-  if (call.name !== ASK_USER_QUESTION)
-    return done(failure(call, texts.unknownTool(call.name), 'tool_not_registered'), false);
+  if (call.name !== ASK_USER_QUESTION) return await host.run(call, save);
   const parsed = parseAskUserQuestionParams(call.args);
   if (!parsed.ok) return done(failure(call, parsed.error, 'invalid_tool_params'), false);
   const { questions } = parsed.params;
+  await save();
   const outcome = outcomeOf(questions, await host.ask(call, questions));
   return outcome.kind === 'unattended' ? outcome : settle(call, outcome, host.now() - started);
 }
@@ -100,26 +114,8 @@ function settle(
   }
 }
 
-const done = (result: CallResult, stops: boolean): Step => ({ kind: 'done', result, stops });
 const skipped = (call: DanglingCall): Step =>
   done(failure(call, texts.SKIPPED_AFTER_DECLINE, 'execution_denied'), true);
-
-/** A call that ended in an error; the text is for the model and the client alike. */
-export const failure = (call: DanglingCall, error: string, errorType: string, durationMs = 0): CallResult => ({
-  call,
-  status: 'error',
-  response: { error },
-  errorType,
-  durationMs,
-});
-
-/** A call that a person declined or cancelled. */
-export const cancelled = (call: DanglingCall, error: string, durationMs = 0): CallResult => ({
-  call,
-  status: 'cancelled',
-  response: { error },
-  durationMs,
-});
 
 /** Why a turn was told to stop. */
 export type StopKind = 'cancel' | 'superseded' | 'close' | 'shutdown' | 'hangup';

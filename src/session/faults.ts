@@ -83,6 +83,10 @@ export type ToolFaultType =
 
 /** A call that a tool refused or that failed; the text is for the model and the person alike. */
 export class ToolFault extends Error {
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return isErrorNamed(value, 'ToolFault');
+  }
+
   readonly type: ToolFaultType;
 
   constructor(type: ToolFaultType, message: string) {

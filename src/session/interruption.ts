@@ -13,7 +13,9 @@ type TurnEnd = Pick<SessionHistory, 'lastResult' | 'lastTurnState'>;
 /** Whether the records say that the turn is over although its history does not end in the model's text. */
 function isOver({ lastResult, lastTurnState }: TurnEnd): boolean {
   if (lastTurnState === 'cancelled' || lastTurnState === 'completed') return true;
-  return lastResult?.status === 'cancelled' || TURN_ENDING_ERRORS.includes(lastResult?.errorType ?? '');
+  // A call that was stopped while it ran was not declined: what stopped the turn says whether it is over.
+  const declined = lastResult?.status === 'cancelled' && lastResult.executionStatus !== 'error';
+  return declined || TURN_ENDING_ERRORS.includes(lastResult?.errorType ?? '');
 }
 
 /** Whether the last turn stopped before its end. */

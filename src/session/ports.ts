@@ -1,3 +1,4 @@
+import type { McpServer } from '@agentclientprotocol/sdk';
 import type { Content, FunctionDeclaration, GenerateContentResponseUsageMetadata, Part } from '@google/genai';
 
 /** Token counts of one model answer, in Gemini's own names, as the transcript stores them. */
@@ -31,11 +32,19 @@ export type SessionEvent =
     }
   | {
       readonly kind: 'call';
-      /** `preparing`: the model is still writing it, arguments are empty. `recorded`: replayed. */
-      readonly phase: 'preparing' | 'recorded';
+      /** `preparing`: the model is still writing it, arguments are empty. `running`: it begins. `recorded`: replayed. */
+      readonly phase: 'preparing' | 'running' | 'recorded';
       readonly callId: string;
       readonly name: string;
       readonly args: Readonly<Record<string, unknown>>;
+      readonly source?: EventSource;
+    }
+  | {
+      /** What a running call has to show: what it has said so far, or the client's terminal that it runs in. */
+      readonly kind: 'progress';
+      readonly callId: string;
+      readonly name: string;
+      readonly shown: { readonly text: string } | { readonly terminalId: string };
       readonly source?: EventSource;
     }
   | {
@@ -44,6 +53,10 @@ export type SessionEvent =
       readonly name: string;
       readonly ok: boolean;
       readonly text: string;
+      /** The client's terminal that a command ran in: the card goes on showing it. */
+      readonly terminalId?: string;
+      /** Absolute: of the file that a live edit was about; `display` has its name only. */
+      readonly path?: string;
       /** The record's `toolCallResult.resultDisplay`; goes out as `rawOutput`. */
       readonly display?: unknown;
       readonly source?: EventSource;
@@ -108,6 +121,8 @@ export interface ApprovalScope {
 /** A call that a person is to allow or reject before it runs. */
 export interface ApprovalRequest {
   readonly sessionId: string;
+  /** The session's folder, which titles are relative to. */
+  readonly cwd: string;
   readonly callId: string;
   readonly name: string;
   /** The call's arguments, verbatim. */
@@ -143,7 +158,7 @@ export interface PreparedCall {
   readonly always?: ApprovalScope;
   /** Another effect than the tool's own, where the arguments decide. */
   readonly effect?: ToolEffect;
-  /** Throws `ToolFault`; on abort the signal's reason. */
+  /** Throws `ToolFault`; on abort the signal's reason, within a second: the turn does not wait longer. */
   run(): Promise<ToolOutput>;
 }
 
@@ -210,6 +225,24 @@ export interface ToolSet {
   close(): Promise<void>;
 }
 
+/** What a client gave a session to work with. */
+export interface ToolSetup {
+  /** Absolute; beside the session's folder. */
+  readonly roots: readonly string[];
+  readonly mcpServers: readonly McpServer[];
+}
+
+/** A session's tools and where they work: in the client, as far as it offers that, or here. */
+export interface Toolbox {
+  readonly set: ToolSet;
+  readonly files: FileAccess;
+  /** `inTerminal` is told the client's terminal that a command runs in, if it runs in one. */
+  shell(inTerminal: (terminalId: string) => void): Shell;
+}
+
+/** Makes the tools of a session; asked on its first prompt, and again when it was given other servers. */
+export type ToolSource = (session: SessionRef, setup: ToolSetup) => Promise<Toolbox>;
+
 /** A live session, as its client needs to know it. */
 export interface SessionRef {
   readonly id: string;
@@ -225,6 +258,8 @@ export interface SessionClient {
   update(session: SessionRef, event: SessionEvent): Promise<void> | undefined;
   /** Settles on the client's answer; on abort with `{kind: 'unattended', reason: 'abort'}`, never rejects. */
   ask(request: QuestionRequest, signal: AbortSignal): Promise<QuestionReply>;
+  /** As `ask`, for a call that needs approval. */
+  approve(request: ApprovalRequest, signal: AbortSignal): Promise<ApprovalReply>;
   /** Text that the person queued during the turn; empty where the client keeps no queue. `promptId` is the daemon's own. */
   drainQueue(sessionId: string, promptId: string | undefined, signal: AbortSignal): Promise<readonly string[]>;
 }

@@ -1,5 +1,6 @@
 import type { Content } from '@google/genai';
 import type { AuthType, UsageMetadata } from './ports.ts';
+import { ASK_USER_QUESTION } from './question.ts';
 import { SUBTYPE, type ToolCallResult, type TranscriptRecord } from './transcript.ts';
 
 /** A record before it has a place in the file: all but its link to the one before. */
@@ -118,7 +119,8 @@ export function closingRecord(
     // Without a result beside it, readers take the response of a call that has no id for a success.
     callId: call.id ?? '',
     status: 'error',
-    executionStatus: 'not_started',
+    // A question cannot have been answered; how far another tool got is not known.
+    ...(call.name === ASK_USER_QUESTION && { executionStatus: 'not_started' }),
     ...type,
   });
 }

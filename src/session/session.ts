@@ -6,15 +6,19 @@ import type { DanglingCall } from './dangling.ts';
 import { callIdsOf, decideRestore, type Eligibility, findRestorableAskUserQuestion } from './eligibility.ts';
 import { classifyInterruption, type Interruption } from './interruption.ts';
 import { recoveredAgentNotice, type Whereabouts, worktreeNotice } from './notices.ts';
-import type { Model, Question, QuestionReply, SessionClient, SessionEvent } from './ports.ts';
+import { LiveHost } from './live-host.ts';
+import type { Model, SessionClient, SessionEvent, ToolSetup, ToolSource } from './ports.ts';
 import { fileHistorySnapshotRecord, type RecordDraft, userRecord } from './records.ts';
+import { ReplayGate } from './replay-gate.ts';
+import { SessionTools } from './session-tools.ts';
 import { type PromptEnd, type PromptRequest, TrackedTurn } from './tracked-turn.ts';
 import { recordQueue, runCalls, runModelLoop, type TurnOutcome } from './turn.ts';
-import { type InFlight, stopKindOf, type TurnHost, TurnStopped } from './turn-host.ts';
+import { stopKindOf, type TurnHost, TurnStopped } from './turn-host.ts';
 
 export interface SessionDeps {
   readonly client: SessionClient;
   readonly model: (cwd: string) => Promise<Model>;
+  readonly tools: ToolSource;
   readonly restoreAskUserQuestion: boolean;
   /** The git branch of a folder now; undefined outside a repository. */
   readonly gitBranch: (cwd: string) => string | undefined;
@@ -39,12 +43,10 @@ export class Session {
   /** Calls that some load has left to be asked again. */
   readonly #open = new Set<string>();
   #running: Running | undefined;
-  /** What the turn has shown since it last wrote, and how long the file was then: a longer one holds it already. */
-  #inFlight: { readonly what: InFlight; readonly size: number | undefined } | undefined;
-  /** Replays that are being shown or wait for their turn; live updates wait for the last of them. */
-  #replays = 0;
-  /** Settled when the last of them has been shown. */
-  #shown: Promise<void> = Promise.resolve();
+  /** The running turn's side of the session. */
+  #host: LiveHost | undefined;
+  readonly #gate = new ReplayGate();
+  readonly #tools: SessionTools;
   /** Whether the client has been shown the conversation by a replay. */
   #introduced = false;
   #prompts = 0;
@@ -54,6 +56,7 @@ export class Session {
     this.id = id;
     this.#chat = chat;
     this.#deps = deps;
+    this.#tools = new SessionTools(this, deps.tools, deps.log);
   }
 
   get cwd(): string {
@@ -66,6 +69,12 @@ export class Session {
 
   get busy(): boolean {
     return this.#running !== undefined;
+  }
+
+  /** Takes what the client that attached last gave to work with; a running turn keeps what it has. */
+  configure(setup: ToolSetup): void {
+    this.#tools.configure(setup);
+    if (!this.busy) void this.#tools.retire();
   }
 
   /** Takes the conversation as it is on disk now, after another process wrote to it. */
@@ -88,14 +97,13 @@ export class Session {
   waiting(): ReadonlySet<string> {
     if (!this.busy) return new Set();
     // What was just recorded is on disk a moment before the chat knows it.
-    const calls = [...this.#chat.dangling(), ...(this.#inFlight?.what.calls ?? [])];
+    const calls = [...this.#chat.dangling(), ...(this.#host?.inFlight?.calls ?? [])];
     return new Set(calls.map(({ id }) => id));
   }
 
   /** What the running turn has shown that is not on disk yet. */
   inFlight(): readonly SessionEvent[] {
-    if (this.#inFlight?.size !== this.#chat.store.tail?.size) return [];
-    return this.#inFlight?.what.shown() ?? [];
+    return this.#host?.unwritten() ?? [];
   }
 
   /**
@@ -103,12 +111,7 @@ export class Session {
    * other. `delivered` is called only when `show` has succeeded, before this resolves.
    */
   async showing<T>(show: () => Promise<T>, delivered: () => Promise<void>): Promise<T> {
-    this.#replays++;
-    const shown = this.#shown.then(show);
-    this.#shown = shown.then(delivered, ignore).finally(() => {
-      this.#replays--;
-    });
-    const result = await shown;
+    const result = await this.#gate.showing(show, delivered);
     this.#introduced = true;
     return result;
   }
@@ -157,6 +160,12 @@ export class Session {
     await this.#chat.store.settled();
   }
 
+  /** Resolves when no turn runs, everything is written and the tools have ended. */
+  async ended(): Promise<void> {
+    await this.settled();
+    await this.#tools.close();
+  }
+
   /** Whether the last turn can be gone on with. */
   async interruption(): Promise<{ readonly accepted: boolean; readonly interruption: Interruption }> {
     if (this.busy || this.#restorable() !== undefined) return { accepted: false, interruption: 'none' };
@@ -182,7 +191,7 @@ export class Session {
     const model = await this.#deps.model(this.cwd);
     this.#prompts = Math.max(this.#prompts, this.#chat.lastPrompt()) + 1;
     const turn = new TrackedTurn(request, `${this.id}########${this.#prompts}`, this.#chat);
-    const host = this.#host(model, signal, turn.promptId, request);
+    const host = this.#hostOf(model, signal, turn.promptId, request);
     try {
       const outcome =
         request.kind === 'restore' && restorable !== undefined
@@ -197,7 +206,8 @@ export class Session {
         .catch((failure: unknown) => this.#deps.log.warn('the end of a turn was not recorded', failure));
       throw error;
     } finally {
-      this.#inFlight = undefined;
+      this.#host = undefined;
+      void this.#tools.retire();
     }
   }
 
@@ -234,52 +244,26 @@ export class Session {
     this.#notices = notices.filter((notice) => notice !== undefined);
   }
 
-  #host(model: Model, signal: AbortSignal, promptId: string, { kind, invocation }: PromptRequest): TurnHost {
-    const { client, restoreAskUserQuestion } = this.#deps;
-    const session = this;
-    return {
+  #hostOf(model: Model, signal: AbortSignal, promptId: string, { kind, invocation }: PromptRequest): TurnHost {
+    const host = new LiveHost(this, {
+      ...this.#deps,
       chat: this.#chat,
       model,
       signal,
-      restoreAskUserQuestion,
       promptId,
-      say(speak) {
-        // Without a pause between this and the update: a load that begins meanwhile must see what was said, or be first.
-        const sayNow = () => {
-          const event = speak();
-          return event && client.update(session, event);
-        };
-        if (session.#replays === 0) return sayNow();
-        return (async () => {
-          while (session.#replays > 0) await session.#shown;
-          await sayNow();
-        })();
-      },
-      emit(event) {
-        return this.say(() => event);
-      },
-      async ask(call, questions): Promise<QuestionReply> {
-        while (session.#replays > 0) await session.#shown;
-        return await client.ask(session.#questionRequest(call, questions, kind === 'restore'), signal);
-      },
-      drainQueue: () => client.drainQueue(this.id, invocation?.promptId, signal),
-      takeNotices: () => this.#notices,
-      noticesLanded() {
-        session.#notices = [];
-      },
-      get inFlight() {
-        return session.#inFlight?.what;
-      },
-      set inFlight(what) {
-        session.#inFlight = what && { what, size: session.#chat.store.tail?.size };
-      },
-      now: () => performance.now(),
-    };
+      ...(invocation?.promptId !== undefined && { daemonPromptId: invocation.promptId }),
+      gate: this.#gate,
+      tools: this.#tools,
+      mode: () => this.mode,
+      introduce: () => kind === 'restore' && !this.#introduced,
+      notices: { take: () => this.#notices, landed: () => this.#forgetNotices() },
+    });
+    this.#host = host;
+    return host;
   }
 
-  #questionRequest(call: DanglingCall, questions: readonly Question[], restored: boolean) {
-    const introduce = restored && !this.#introduced;
-    return { sessionId: this.id, callId: call.id, questions, args: call.args, introduce };
+  #forgetNotices(): void {
+    this.#notices = [];
   }
 }
 

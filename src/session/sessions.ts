@@ -8,7 +8,7 @@ import { SessionFault } from './faults.ts';
 import { allChatsDirs, deleteSession, listSessions, type SavedSession } from './files.ts';
 import { isStoredSessionId, parseSessionId } from './ids.ts';
 import { chatPath, chatsDir, type PathEnvironment, runtimeDir } from './paths.ts';
-import type { SessionEvent } from './ports.ts';
+import type { SessionEvent, ToolSetup } from './ports.ts';
 import type { LeftOpen } from './replay.ts';
 import { Session, type SessionDeps } from './session.ts';
 import { type TranscriptFile, withTranscript } from './transcript-file.ts';
@@ -57,7 +57,7 @@ export class Sessions {
   }
 
   /** Starts a session without records. Throws `SessionFault` `auth_required`, or `invalid_params` for an id in use. */
-  async create(cwd: string, wantedId: string | undefined): Promise<Session> {
+  async create(cwd: string, wantedId: string | undefined, setup: ToolSetup): Promise<Session> {
     const id = wantedId === undefined ? crypto.randomUUID() : wantedSessionId(wantedId);
     await this.#deps.model(cwd);
     const path = chatPath(cwd, id, this.#deps.env);
@@ -66,13 +66,14 @@ export class Sessions {
       throw new SessionFault('invalid_params', `The session ${id} exists already; load it, or choose another id.`);
     }
     const session = new Session(id, this.#chats.create(id, cwd, path), this.#deps);
+    session.configure(setup);
     this.#live.set(id, session);
     return session;
   }
 
   /** Attaches to a session without a replay. Throws `SessionFault` `unknown_session`. */
-  async resume(sessionId: string, cwd: string, suppressed: boolean): Promise<Loaded> {
-    const session = await this.#attach(sessionId, cwd);
+  async resume(sessionId: string, cwd: string, suppressed: boolean, setup: ToolSetup): Promise<Loaded> {
+    const session = await this.#attach(sessionId, cwd, setup);
     await this.#refresh(session);
     session.attachedUnseen();
     return this.#decide(session, suppressed);
@@ -86,10 +87,11 @@ export class Sessions {
     sessionId: string,
     cwd: string,
     suppressed: boolean,
+    setup: ToolSetup,
     show: (loaded: LoadedReplay) => Promise<T>,
     delivered: () => Promise<void>,
   ): Promise<T> {
-    const session = await this.#attach(sessionId, cwd);
+    const session = await this.#attach(sessionId, cwd, setup);
     return await session.showing(async () => {
       await this.#refresh(session);
       const loaded = this.#decide(session, suppressed);
@@ -153,7 +155,7 @@ export class Sessions {
     // Gone at once, so that nothing begins in it any more.
     this.#live.delete(id);
     session?.stop('close');
-    const ended = Promise.all([this.#closing.get(id), session?.settled()]).then(last);
+    const ended = Promise.all([this.#closing.get(id), session?.ended()]).then(last);
     const closing = ended.then(ignore, ignore).finally(() => {
       if (this.#closing.get(id) === closing) this.#closing.delete(id);
     });
@@ -186,13 +188,16 @@ export class Sessions {
   async shutdown(kind: StopKind): Promise<void> {
     const sessions = [...this.#live.values()];
     for (const session of sessions) session.stop(kind);
-    await Promise.all([...sessions.map((session) => session.settled()), ...this.#closing.values()]);
+    await Promise.all([...sessions.map((session) => session.ended()), ...this.#closing.values()]);
   }
 
-  async #attach(sessionId: string, cwd: string): Promise<Session> {
+  async #attach(sessionId: string, cwd: string, setup: ToolSetup): Promise<Session> {
     const id = parseSessionId(sessionId);
     const session = this.#live.get(id) ?? (await (this.#opening.get(id) ?? this.#open(id, cwd)));
-    if (session.cwd === cwd) return session;
+    if (session.cwd === cwd) {
+      session.configure(setup);
+      return session;
+    }
     throw new SessionFault(
       'invalid_params',
       `The session ${id} is open in ${session.cwd}; load it with that folder as cwd.`,
@@ -242,6 +247,7 @@ export class Sessions {
     if (isOurs()) return;
     if (chat !== undefined) return session.reread(chat);
     if (this.#live.get(session.id) === session) this.#live.delete(session.id);
+    void session.ended();
     throw unknownSession(session.id);
   }
 

@@ -23,9 +23,9 @@ export const ANSWER_BROKE_OFF = 'The answer that made this call could not be com
 /** A person submitted the question without a usable answer. */
 export const NO_ANSWER_GIVEN = 'The question was submitted, but no answer was given.';
 
-/** An earlier question of the same batch was declined, so this one was not asked. */
+/** An earlier call of the same batch was declined, so this one was neither asked about nor run. */
 export const SKIPPED_AFTER_DECLINE =
-  'Not asked: an earlier question of the same turn was declined. Wait for what the person says next.';
+  'Not run: an earlier call of the same turn was declined. Wait for what the person says next.';
 
 /** The person declined the call. */
 export function declinedByPerson(toolName: string): string {
@@ -41,6 +41,29 @@ export function permissionFailed(toolName: string, reason: string): string {
 export function unknownTool(toolName: string): string {
   return `There is no tool named ${toolName} in this session. Use one of the tools that were offered.`;
 }
+
+/** The session is in plan mode and the call would change something. */
+export function refusedInPlanMode(toolName: string): string {
+  return `The session is in plan mode, in which ${toolName} does not run: read, search and ask, and say what you would do. The person leaves plan mode when it is to be done.`;
+}
+
+/** The turn was stopped while the call ran; `heard` is what the call had said by then. */
+export function stoppedWhileRunning(heard: string): string {
+  const text = 'The turn was stopped while this call ran. A part of its work may be done.';
+  return heard === '' ? text : `${text} Its output until then:\n${heard}`;
+}
+
+/** The tool did not stop when it was told to. */
+export const STILL_RUNNING =
+  'The turn was stopped while this call ran, and the call did not end when it was told to. What it does from here on is not known.';
+
+/** The tool broke for a reason that it did not foresee; `reason` is one line. */
+export function toolBroke(toolName: string, reason: string): string {
+  return `The tool ${toolName} failed unexpectedly: ${reason}`;
+}
+
+/** Nobody allowed or rejected a call before the wait ended; shown on its card, never recorded. */
+export const NOBODY_DECIDED = 'The wait for a decision ended before there was one, so this call did not run.';
 
 /** Nobody answered a question before its wait ended; shown on its card, never recorded. */
 export const NOBODY_ANSWERED = 'The wait for an answer ended before anybody gave one. The question is still open.';

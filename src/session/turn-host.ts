@@ -1,7 +1,8 @@
 import type { StopKind } from './batch.ts';
 import type { Chat } from './chat.ts';
 import type { DanglingCall } from './dangling.ts';
-import type { Model, Question, QuestionReply, SessionEvent } from './ports.ts';
+import type { Model, Question, QuestionReply, SessionEvent, Tool } from './ports.ts';
+import type { ToolHost } from './tool-call.ts';
 
 /** How a turn ended, in ACP's words. */
 export type StopReason = 'end_turn' | 'cancelled' | 'max_tokens' | 'refusal' | 'max_turn_requests';
@@ -25,10 +26,9 @@ export interface InFlight {
 }
 
 /** What a running turn needs from its session. */
-export interface TurnHost {
+export interface TurnHost extends ToolHost {
   readonly chat: Chat;
   readonly model: Model;
-  readonly signal: AbortSignal;
   /** The switch of the process. */
   readonly restoreAskUserQuestion: boolean;
   /** The id of this prompt in records. */
@@ -38,6 +38,8 @@ export interface TurnHost {
   /** Runs `speak` and emits what it gives in one go, so that a load meanwhile shows both or neither. */
   say(speak: () => SessionEvent | undefined): Promise<void> | undefined;
   ask(call: DanglingCall, questions: readonly Question[]): Promise<QuestionReply>;
+  /** All but the question. Opened on first use; throws the signal's reason when the turn is stopped before they are. */
+  tools(): Promise<readonly Tool[]>;
   drainQueue(): Promise<readonly string[]>;
   /** What the model is to be told once beside the next function responses. */
   takeNotices(): readonly string[];
@@ -45,8 +47,6 @@ export interface TurnHost {
   noticesLanded(): void;
   /** For whoever loads the session meanwhile; undefined when all that was shown is on disk. */
   inFlight: InFlight | undefined;
-  /** Milliseconds, monotonic. */
-  now(): number;
 }
 
 /** A stop that takes the process or the session away: its telemetry would be the only thing written. */

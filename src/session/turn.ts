@@ -1,11 +1,13 @@
 import { failpoint } from '../failpoint.ts';
 import { askModel } from './ask-model.ts';
-import { type BatchEnd, type CallResult, cancelled, fateOfUnattended, runBatch } from './batch.ts';
+import { type BatchEnd, fateOfUnattended, runBatch } from './batch.ts';
+import { type CallResult, cancelled, executionStatusOf, resultEvent } from './call-result.ts';
 import type { Chat } from './chat.ts';
 import type { DanglingCall } from './dangling.ts';
 import type { ModelFinish, SessionEvent } from './ports.ts';
 import { type RecordDraft, responseContent, toolCallRecord, toolResultRecord, userRecord } from './records.ts';
 import * as texts from './texts.ts';
+import { runToolCall } from './tool-call.ts';
 import { closedCard, endsProcess, type StopReason, stopKindOf, type TurnHost } from './turn-host.ts';
 
 /** A model that calls tools without end stops here. */
@@ -41,14 +43,22 @@ export async function runCalls(
   calls: readonly DanglingCall[],
   restored: boolean,
 ): Promise<'model' | TurnOutcome> {
-  const finished: SessionEvent[] = [];
-  host.inFlight = { calls, shown: () => finished };
+  let finished: SessionEvent[] = [];
+  const shown = () => finished;
+  host.inFlight = { calls, shown };
   const end = await runBatch(calls, {
     ask: (call, questions) => host.ask(call, questions),
-    finished: (result) =>
+    run: (call, save) => runToolCall(call, host, save),
+    async save(results) {
+      await recordResults(host, results);
+      // What was shown until now is on disk; what follows is not.
+      finished = [];
+      host.inFlight = { calls, shown };
+    },
+    finished: (result, saved) =>
       host.say(() => {
         const event = resultEvent(result);
-        finished.push(event);
+        if (!saved) finished.push(event);
         return event;
       }),
     now: () => host.now(),
@@ -58,7 +68,7 @@ export async function runCalls(
 }
 
 async function settle(host: TurnHost, end: Extract<BatchEnd, { kind: 'settled' }>): Promise<'model' | TurnOutcome> {
-  await recordResults(host, end.results);
+  await recordResults(host, end.unsaved);
   const last = end.results.at(-1);
   if (last !== undefined) await host.emit(resultEvent(last));
   return end.next === 'model' ? 'model' : { stopReason: 'end_turn' };
@@ -76,14 +86,18 @@ async function settleUnattended(
     reason: end.reason,
     stop,
   });
+  // What ran, and what a person said beside it, stays; a batch of questions alone is asked again as a whole.
+  if (end.mixed && end.unsaved.length > 0 && fate === 'leave_open') await recordResults(host, end.unsaved);
   if (fate === 'leave_open') {
     if (!endsProcess(stop)) await host.chat.append(unattendedTelemetry(host, end), { durable: false });
-    for (const call of end.left) await host.emit(closedCard(call, texts.NOBODY_ANSWERED));
+    for (const call of end.left) {
+      await host.emit(closedCard(call, end.mixed ? texts.NOBODY_DECIDED : texts.NOBODY_ANSWERED));
+    }
   } else {
     const text = (name: string) =>
       fate === 'persist_declined' ? texts.declinedByPerson(name) : texts.CANCELLED_BEFORE_RUN;
     const closed = end.left.map((call, index) => cancelled(call, text(call.name), index === 0 ? end.waitedMs : 0));
-    await recordResults(host, [...end.results, ...closed]);
+    await recordResults(host, [...end.unsaved, ...closed]);
     for (const result of closed) await host.emit(resultEvent(result));
   }
   return { stopReason: end.reason === 'abort' ? 'cancelled' : 'end_turn', unattended: fate === 'leave_open' };
@@ -103,26 +117,28 @@ async function recordResults(host: TurnHost, results: readonly CallResult[]): Pr
   }
 }
 
-function resultRecord(chat: Chat, { call, status, response, display, errorType }: CallResult): RecordDraft {
+function resultRecord(chat: Chat, result: CallResult): RecordDraft {
+  const { call, status, response, display, errorType } = result;
   return toolResultRecord(chat.context, responseContent(call, response), {
     callId: call.id,
     status,
-    executionStatus: status === 'success' ? 'success' : 'not_started',
+    executionStatus: executionStatusOf(result),
     ...(display !== undefined && { resultDisplay: display }),
     ...(errorType !== undefined && { error: {}, errorType }),
   });
 }
 
-function callTelemetry(host: TurnHost, { call, status, durationMs }: Omit<CallResult, 'response'>): RecordDraft {
+function callTelemetry(host: TurnHost, ended: Omit<CallResult, 'response'>): RecordDraft {
+  const { call, status, durationMs, toolType = 'native' } = ended;
   return toolCallRecord(host.chat.context, {
     callId: call.id,
     name: call.name,
     args: call.args,
     durationMs: Math.round(durationMs),
     status,
-    executionStatus: status === 'success' ? 'success' : 'not_started',
+    executionStatus: executionStatusOf(ended),
     promptId: host.promptId,
-    toolType: 'native',
+    toolType,
   });
 }
 
@@ -130,18 +146,7 @@ function unattendedTelemetry(host: TurnHost, end: Extract<BatchEnd, { kind: 'una
   const waiting = end.left
     .slice(0, 1)
     .map((call) => ({ call, status: 'cancelled' as const, durationMs: end.waitedMs }));
-  return [...end.results, ...waiting].map((ended) => callTelemetry(host, ended));
-}
-
-function resultEvent({ call, status, response, display }: CallResult): SessionEvent {
-  return {
-    kind: 'result',
-    callId: call.id,
-    name: call.name,
-    ok: status === 'success',
-    text: 'output' in response ? response.output : response.error,
-    ...(display !== undefined && { display }),
-  };
+  return [...(end.mixed ? [] : end.results), ...waiting].map((ended) => callTelemetry(host, ended));
 }
 
 /** Takes what the person queued during the turn into the conversation, behind the responses of a batch. */

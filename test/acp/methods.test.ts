@@ -25,6 +25,11 @@ test.each([
   [methods.createElicitation, CLIENT_METHODS.elicitation_create],
   [methods.readTextFile, CLIENT_METHODS.fs_read_text_file],
   [methods.writeTextFile, CLIENT_METHODS.fs_write_text_file],
+  [methods.createTerminal, CLIENT_METHODS.terminal_create],
+  [methods.terminalOutput, CLIENT_METHODS.terminal_output],
+  [methods.waitForTerminalExit, CLIENT_METHODS.terminal_wait_for_exit],
+  [methods.killTerminal, CLIENT_METHODS.terminal_kill],
+  [methods.releaseTerminal, CLIENT_METHODS.terminal_release],
 ])("[ACP-2] %o bears the SDK's name %s", ({ name }, expected) => {
   expect(name).toBe(expected);
 });

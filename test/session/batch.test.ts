@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { type BatchEnd, fateOfUnattended, runBatch, type StopKind } from '../../src/session/batch.ts';
+import { done, failure } from '../../src/session/call-result.ts';
 import type { DanglingCall } from '../../src/session/dangling.ts';
 import type { QuestionReply, UnattendedReason } from '../../src/session/ports.ts';
 
@@ -36,6 +37,10 @@ async function run(
       asked.push(id);
       return replies.shift() as QuestionReply;
     },
+    async run(call) {
+      return done(failure(call, 'There is no such tool.', 'tool_not_registered'), false);
+    },
+    async save() {},
     async finished({ call }) {
       shown.push(call.id);
     },

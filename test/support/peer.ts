@@ -94,13 +94,14 @@ export class Home {
     writeFileSync(this.file(sessionId), text);
   }
 
-  bytes(sessionId: string): Buffer {
-    return existsSync(this.file(sessionId)) ? readFileSync(this.file(sessionId)) : Buffer.alloc(0);
+  bytes(sessionId: string, cwd = CWD): Buffer {
+    const file = this.file(sessionId, cwd);
+    return existsSync(file) ? readFileSync(file) : Buffer.alloc(0);
   }
 
   // biome-ignore lint/suspicious/noExplicitAny: a test looks at records of every form
-  records(sessionId: string): any[] {
-    return this.bytes(sessionId)
+  records(sessionId: string, cwd = CWD): any[] {
+    return this.bytes(sessionId, cwd)
       .toString('utf8')
       .split('\n')
       .filter((line) => line !== '')
@@ -152,7 +153,15 @@ export interface PeerOptions {
   readonly script?: object | null;
   /** What the child is told at `initialize`; null for no `initialize` at all. */
   readonly initialize?: Partial<InitializeRequest> | null;
+  /** Another build of the command line. */
+  readonly cli?: string;
+  /** Requests of the child that are answered, by their method, beside those for permission. */
+  readonly serve?: Readonly<Record<string, Served>>;
 }
+
+/** `signal` aborts when the child withdraws the request. */
+// biome-ignore lint/suspicious/noExplicitAny: params and results of every form
+export type Served = (params: any, signal: AbortSignal) => any;
 
 /** Starts the real child on pipes. */
 export function spawnChild(home: Home, options: Omit<PeerOptions, 'home'>): ChildProcessWithoutNullStreams {
@@ -161,7 +170,7 @@ export function spawnChild(home: Home, options: Omit<PeerOptions, 'home'>): Chil
     const folder = tempFolder({ 'script.json': JSON.stringify(options.script ?? RECORDED_SCRIPT) });
     args.push('--script', join(folder, 'script.json'));
   }
-  return spawn(process.execPath, [CLI, ...args, ...(options.args ?? [])], {
+  return spawn(process.execPath, [options.cli ?? CLI, ...args, ...(options.args ?? [])], {
     env: { PATH: process.env['PATH'], HOME: home.path, QWEN_HOME: home.path, ...options.env },
   });
 }
@@ -177,6 +186,7 @@ export class Peer {
   stderr = '';
   readonly #asked: Asked[] = [];
   readonly #waiting: ((asked: Asked) => void)[] = [];
+  #always: ((asked: Asked) => void) | undefined;
   readonly #watching = new Set<() => void>();
   /** What `answer` was given, by the id of the request: the SDK's types would not let all of it through. */
   readonly #answers = new Map<unknown, unknown>();
@@ -197,7 +207,11 @@ export class Peer {
       Writable.toWeb(this.child.stdin),
       Readable.toWeb(this.child.stdout) as ReadableStream<Uint8Array>,
     );
-    this.connection = client()
+    const app = client();
+    for (const [method, serve] of Object.entries(options.serve ?? {})) {
+      app.onRequest(method as 'fs/read_text_file', ({ params, signal }) => serve(params, signal));
+    }
+    this.connection = app
       .onNotification(methods.client.session.update, () => {})
       .onRequest(methods.client.session.requestPermission, ({ params, requestId, signal }) =>
         this.#ask(params, requestId, signal),
@@ -256,6 +270,11 @@ export class Peer {
   question(): Promise<Asked> {
     const asked = this.#asked.shift();
     return asked ? Promise.resolve(asked) : new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  /** Answers each permission request from here on as it comes. */
+  always(answer: (asked: Asked) => void): void {
+    this.#always = answer;
   }
 
   /** Permission requests that nobody took. */
@@ -341,6 +360,7 @@ export class Peer {
     };
     const waiting = this.#waiting.shift();
     if (waiting) waiting(asked);
+    else if (this.#always) this.#always(asked);
     else this.#asked.push(asked);
     return await promise;
   }

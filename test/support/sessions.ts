@@ -67,8 +67,8 @@ export function place(home: Home, ...entries: readonly Entry[]): string {
 export const dangling = (home: Home, ...parts: Part[]): string => place(home, userSays('go'), modelSays(...parts));
 
 /** What of a session's disk tells how calls ended, in order: `status/executionStatus/errorType response` each. */
-export function resultsOnDisk(home: Home, sessionId: string): string[] {
-  return home.records(sessionId).flatMap(({ toolCallResult: result, message }) => {
+export function resultsOnDisk(home: Home, sessionId: string, cwd = CWD): string[] {
+  return home.records(sessionId, cwd).flatMap(({ toolCallResult: result, message }) => {
     if (result === undefined) return [];
     const key = Object.keys(message.parts[0].functionResponse.response)[0];
     const { status, executionStatus, errorType } = result;
