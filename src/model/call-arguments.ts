@@ -1,8 +1,4 @@
-/**
- * The one key of a call whose arguments were no JSON object: what the model wrote, as it wrote it. Such a call is no other
- * call with fewer arguments, so it must not run: the model is told, and calls again.
- */
-export const UNREADABLE_ARGUMENTS = 'unreadable_arguments';
+import { UNREADABLE_ARGUMENTS } from '../session/ports.ts';
 
 /** The arguments of a call from their text; none at all are an empty object. */
 export function parseArguments(text: string): Record<string, unknown> {

@@ -280,6 +280,12 @@ export type ModelEvent =
   | { readonly kind: 'usage'; readonly usage: UsageMetadata }
   | { readonly kind: 'finish'; readonly reason: ModelFinish; readonly responseId?: string };
 
+/**
+ * The one key of a call whose arguments were no JSON object: what the model wrote, as it wrote it. Such a call is no other
+ * call with fewer arguments, so it must not run: the model is told, and calls again.
+ */
+export const UNREADABLE_ARGUMENTS = 'unreadable_arguments';
+
 /** One provider with one model. */
 export interface Model {
   /** As the provider names it; goes into the transcript. */

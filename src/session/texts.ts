@@ -42,6 +42,9 @@ export function unknownTool(toolName: string): string {
   return `There is no tool named ${toolName} in this session. Use one of the tools that were offered.`;
 }
 
+export const UNREADABLE_CALL =
+  'The arguments of this call are not a JSON object, so it did not run. Call again with valid JSON.';
+
 /** The session is in plan mode and the call would change something. */
 export function refusedInPlanMode(toolName: string): string {
   return `The session is in plan mode, in which ${toolName} does not run: read, search and ask, and say what you would do. The person leaves plan mode when it is to be done.`;

@@ -2,7 +2,15 @@ import { decideApproval } from './approval.ts';
 import { type CallResult, cancelled, done, failure, type Step } from './call-result.ts';
 import type { DanglingCall } from './dangling.ts';
 import { ToolFault } from './faults.ts';
-import type { ApprovalReply, PreparedCall, SessionEvent, Tool, ToolContext, ToolOutput } from './ports.ts';
+import {
+  type ApprovalReply,
+  type PreparedCall,
+  type SessionEvent,
+  type Tool,
+  type ToolContext,
+  type ToolOutput,
+  UNREADABLE_ARGUMENTS,
+} from './ports.ts';
 import * as texts from './texts.ts';
 
 /** What one call of a tool needs of its turn. */
@@ -38,6 +46,9 @@ export async function runToolCall(call: DanglingCall, host: ToolHost, save: () =
   const tool = await host.tool(call.name);
   if (host.signal.aborted) return ABORTED;
   if (tool === undefined) return done(failure(call, texts.unknownTool(call.name), 'tool_not_registered'), false);
+  if (Object.hasOwn(call.args, UNREADABLE_ARGUMENTS)) {
+    return done(failure(call, texts.UNREADABLE_CALL, 'invalid_tool_params'), false);
+  }
   return await new ToolCall(call, tool, host).run(save);
 }
 

@@ -32,6 +32,7 @@ const script = callScript({
     { call: 'faulty', args: { type: 'shell_execute_error' } },
     { call: 'unsuccessful' },
     { call: 'mcp__srv__peek' },
+    { call: 'mcp__srv__peek', args: { unreadable_arguments: '{"path": ' } },
   ],
   plan: [{ call: 'todo_write', args: { todos: [] } }],
   roots: [{ call: 'roots' }],
@@ -240,7 +241,7 @@ test('[TL-1, ACP-7, ACP-9] a tool that does not stop is left behind', async () =
   }
 });
 
-test('[TL-1, ACP-4] what a tool refuses, breaks on or fails at reaches the model without a stack', async () => {
+test('[TL-1, ACP-4, MD-4] what a tool refuses, breaks on or fails at reaches the model without a stack', async () => {
   const { home, peer } = await start();
   const cwd = tempFolder();
   const id = await yolo(peer, cwd);
@@ -252,6 +253,7 @@ test('[TL-1, ACP-4] what a tool refuses, breaks on or fails at reaches the model
     'error/error/shell_execute_error error',
     'error/error/execution_failed error',
     RAN,
+    'error/not_started/invalid_tool_params error',
   ]);
   const said = saidIn(peer, id);
   expect(said).toContain('cannot prepare');
@@ -269,6 +271,7 @@ test('[TL-1, ACP-4] what a tool refuses, breaks on or fails at reaches the model
     'error/error/native',
     'error/error/native',
     'success/success/mcp',
+    'error/not_started/native',
   ]);
 });
 
