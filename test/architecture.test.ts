@@ -74,9 +74,22 @@ const isWireHalf = named(...WIRE_HALF.map((name) => `acp/${name}.ts`));
 /** Decisions: the same for the same values, and at once. */
 const PURE = [
   ...['chain', 'dangling', 'eligibility', 'history', 'interruption', 'model-turn', 'notices', 'page', 'pairing'],
-  ...['question', 'question-tool', 'records', 'replay', 'replay-events', 'texts', 'transcript', 'turn-result'],
+  ...[
+    'question',
+    'question-tool',
+    'records',
+    'replay',
+    'replay-events',
+    'texts',
+    'transcript',
+    'turn-result',
+    'unsolicited',
+  ],
 ].map((name) => `session/${name}.ts`);
-const PURE_WIRE = ['content', 'errors', 'frames', 'methods', 'modes', 'permission', 'rpc', 'tool-cards', 'updates'];
+const PURE_WIRE = [
+  ...['content', 'elicitation', 'errors', 'frames', 'methods', 'modes', 'permission', 'plain', 'rpc', 'tool-cards'],
+  'updates',
+];
 const PURE_DAEMON = ['admission', 'mediator', 'queue', 'replay', 'replies', 'ring', 'votes'].map(
   (name) => `daemon/${name}.ts`,
 );

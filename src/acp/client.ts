@@ -1,9 +1,9 @@
 import type { QuestionReply, QuestionRequest, SessionClient, SessionEvent, SessionRef } from '../session/ports.ts';
+import { askClient, type ClientIdentity } from './ask.ts';
 import type { Connection } from './connection.ts';
-import { HangUpError, RequestError } from './errors.ts';
+import { HangUpError } from './errors.ts';
 import { UpdateFrames } from './frames.ts';
-import { drainMidTurnQueue, requestPermission } from './methods.ts';
-import { failedReply, permissionRequest, questionReply } from './permission.ts';
+import { drainMidTurnQueue } from './methods.ts';
 import { isRecord } from './rpc.ts';
 
 /** A daemon that does not say what it has queued is not waited for longer than this, in ms. */
@@ -12,13 +12,13 @@ const DRAIN_DEADLINE_MS = 2_000;
 /** The session's client over the connection: updates out, questions asked, the daemon's queue read. */
 export class WireClient implements SessionClient {
   readonly #connection: Connection;
-  readonly #isDaemon: () => boolean;
+  readonly #client: ClientIdentity;
   readonly #frames = new WeakMap<SessionRef, UpdateFrames>();
 
-  /** `isDaemon`: only a daemon is sent what the protocol does not know. */
-  constructor(connection: Connection, isDaemon: () => boolean) {
+  /** `client` is looked at when it matters, as it introduces itself later. */
+  constructor(connection: Connection, client: ClientIdentity) {
     this.#connection = connection;
-    this.#isDaemon = isDaemon;
+    this.#client = client;
   }
 
   update(session: SessionRef, event: SessionEvent): Promise<void> | undefined {
@@ -33,19 +33,13 @@ export class WireClient implements SessionClient {
     return this.#connection.writable ? undefined : unlessGone(sent);
   }
 
-  async ask(request: QuestionRequest, signal: AbortSignal): Promise<QuestionReply> {
-    try {
-      return questionReply(await this.#connection.request(requestPermission, permissionRequest(request), { signal }));
-    } catch (error) {
-      // A client that is gone has decided nothing.
-      if (signal.aborted || error instanceof HangUpError) return { kind: 'unattended', reason: 'abort' };
-      if (error instanceof RequestError) return failedReply(error.code, error.message);
-      throw error;
-    }
+  ask(request: QuestionRequest, signal: AbortSignal): Promise<QuestionReply> {
+    return askClient(this.#connection, this.#client, request, signal);
   }
 
   async drainQueue(sessionId: string, promptId: string | undefined, signal: AbortSignal): Promise<readonly string[]> {
-    if (!this.#isDaemon()) return [];
+    // Only a daemon is sent what the protocol does not know.
+    if (!this.#client.isDaemon) return [];
     try {
       const options = { signal, deadlineMs: DRAIN_DEADLINE_MS };
       const params = { sessionId, ...(promptId !== undefined && { promptId }) };

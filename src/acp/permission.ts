@@ -4,8 +4,10 @@ import type { Question, QuestionReply, QuestionRequest } from '../session/ports.
 import { ASK_USER_QUESTION } from '../session/question.ts';
 import { isRecord } from './rpc.ts';
 
-const SUBMIT = 'proceed_once';
-const CANCEL = 'cancel';
+/** The option that comes with answers. */
+export const SUBMIT = 'proceed_once';
+/** The option of who declines. */
+export const CANCEL = 'cancel';
 /** What of a client's own text goes into a function response, in characters. */
 const MAX_QUOTED = 500;
 
@@ -39,7 +41,8 @@ export function permissionRequest({
 /** The title of a question's card. */
 export const questionTitle = (count: number): string => `Ask user ${count} question${count === 1 ? '' : 's'}`;
 
-function readable(questions: readonly Question[]): string {
+/** Questions with their options, for people. */
+export function readable(questions: readonly Question[]): string {
   return questions
     .map(({ question, options }) =>
       [question, ...options.map(({ label, description }) => `- ${label}: ${description}`)].join('\n'),
@@ -60,13 +63,28 @@ export function questionReply(result: unknown): QuestionReply {
     case 'selected':
       if (outcome['optionId'] === SUBMIT) return { kind: 'submitted', answers: [response['answers'], meta.answers] };
       if (outcome['optionId'] === CANCEL) return { kind: 'declined' };
-      return {
-        kind: 'failed',
-        message: `the client chose an option that was not offered: ${quoted(outcome['optionId'])}`,
-      };
+      return unoffered(outcome['optionId']);
     default:
-      return { kind: 'failed', message: 'the client sent an answer without a valid outcome' };
+      return MALFORMED_REPLY;
   }
+}
+
+/** A result that answers nothing. */
+export const MALFORMED_REPLY: QuestionReply = {
+  kind: 'failed',
+  message: 'the client sent an answer without a valid outcome',
+};
+
+/** An option that is none of the request's. */
+export const unoffered = (optionId: unknown): QuestionReply => ({
+  kind: 'failed',
+  message: `the client chose an option that was not offered: ${quoted(optionId)}`,
+});
+
+/** The id of the option that a result selects; undefined for every other outcome. */
+export function selectedOption(result: unknown): unknown {
+  const outcome = isRecord(result) ? result['outcome'] : undefined;
+  return isRecord(outcome) && outcome['outcome'] === 'selected' ? outcome['optionId'] : undefined;
 }
 
 /** A client's JSON-RPC error instead of an answer. */

@@ -11,6 +11,7 @@ import { fileHistorySnapshotRecord, type RecordDraft, userRecord } from './recor
 import { type PromptEnd, type PromptRequest, TrackedTurn } from './tracked-turn.ts';
 import { recordQueue, runCalls, runModelLoop, type TurnOutcome } from './turn.ts';
 import { type InFlight, stopKindOf, type TurnHost, TurnStopped } from './turn-host.ts';
+import { isUnsolicited, unsolicitedReply } from './unsolicited.ts';
 
 export interface SessionDeps {
   readonly client: SessionClient;
@@ -22,7 +23,9 @@ export interface SessionDeps {
 }
 
 interface Running {
+  readonly request: PromptRequest;
   readonly stop: AbortController;
+  readonly turn: Promise<PromptEnd>;
   readonly ended: Promise<void>;
 }
 
@@ -39,6 +42,8 @@ export class Session {
   /** Calls that some load has left to be asked again. */
   readonly #open = new Set<string>();
   #running: Running | undefined;
+  /** Our own restores that the client has asked for meanwhile. */
+  readonly #joined = new WeakSet<PromptRequest>();
   /** What the turn has shown since it last wrote, and how long the file was then: a longer one holds it already. */
   #inFlight: { readonly what: InFlight; readonly size: number | undefined } | undefined;
   /** Replays that are being shown or wait for their turn; live updates wait for the last of them. */
@@ -119,28 +124,44 @@ export class Session {
   }
 
   /**
-   * Runs a turn. An ordinary prompt ends the running turn first; a restore or continue that meets one leaves it alone.
-   * `outside` stops it with its reason. Throws `SessionFault` and `ProviderFault`.
+   * Runs a turn. An ordinary prompt ends the running turn first; a restore or continue that meets one leaves it alone, but
+   * for a restore that we began ourselves, which it joins. `outside` stops it with its reason. Throws `SessionFault` and `ProviderFault`.
    */
   async prompt(request: PromptRequest, outside?: AbortSignal): Promise<PromptEnd> {
-    if (request.kind !== 'prompt' && this.busy) return NOTHING_DONE;
+    if (request.kind !== 'prompt' && this.#running) return await this.#meet(this.#running, request, outside);
     const before = this.#running?.ended;
     this.stop('superseded');
     const stop = new AbortController();
-    const abort = () => stop.abort(outside?.reason);
-    if (outside?.aborted) abort();
-    outside?.addEventListener('abort', abort, { once: true });
+    const forget = stopBy(stop, outside);
     const turn = (async () => {
       await before;
       return stop.signal.aborted ? { stopReason: 'cancelled' as const } : await this.#run(request, stop.signal);
     })();
-    const running: Running = { stop, ended: turn.then(ignore, ignore) };
+    const running: Running = { request, stop, turn, ended: turn.then(ignore, ignore) };
     this.#running = running;
     try {
       return await turn;
     } finally {
-      outside?.removeEventListener('abort', abort);
+      forget();
       if (this.#running === running) this.#running = undefined;
+    }
+  }
+
+  /** What a restore or continue that meets a running turn comes to. */
+  async #meet(
+    { request: own, turn, stop }: Running,
+    request: PromptRequest,
+    outside?: AbortSignal,
+  ): Promise<PromptEnd> {
+    const joins = request.kind === 'restore' && !request.unsolicited && isUnsolicited(own);
+    if (!joins) return NOTHING_DONE;
+    // From here on the client stands behind what it is asked, and its refusal is one.
+    this.#joined.add(own);
+    const forget = stopBy(stop, outside);
+    try {
+      return await turn;
+    } finally {
+      forget();
     }
   }
 
@@ -234,7 +255,8 @@ export class Session {
     this.#notices = notices.filter((notice) => notice !== undefined);
   }
 
-  #host(model: Model, signal: AbortSignal, promptId: string, { kind, invocation }: PromptRequest): TurnHost {
+  #host(model: Model, signal: AbortSignal, promptId: string, request: PromptRequest): TurnHost {
+    const { kind, invocation } = request;
     const { client, restoreAskUserQuestion } = this.#deps;
     const session = this;
     return {
@@ -260,7 +282,8 @@ export class Session {
       },
       async ask(call, questions): Promise<QuestionReply> {
         while (session.#replays > 0) await session.#shown;
-        return await client.ask(session.#questionRequest(call, questions, kind === 'restore'), signal);
+        const reply = await client.ask(session.#questionRequest(call, questions, kind === 'restore'), signal);
+        return isUnsolicited(request) && !session.#joined.has(request) ? unsolicitedReply(reply) : reply;
       },
       drainQueue: () => client.drainQueue(this.id, invocation?.promptId, signal),
       takeNotices: () => this.#notices,
@@ -281,6 +304,14 @@ export class Session {
     const introduce = restored && !this.#introduced;
     return { sessionId: this.id, callId: call.id, questions, args: call.args, introduce };
   }
+}
+
+/** Has `outside` stop the turn, with its reason, until what this gives is called. */
+function stopBy(stop: AbortController, outside: AbortSignal | undefined): () => void {
+  const abort = () => stop.abort(outside?.reason);
+  if (outside?.aborted) abort();
+  outside?.addEventListener('abort', abort, { once: true });
+  return () => outside?.removeEventListener('abort', abort);
 }
 
 function ignore(): void {}
