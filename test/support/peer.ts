@@ -12,6 +12,7 @@ import {
   type InitializeRequest,
   methods,
   ndJsonStream,
+  RequestError,
   type RequestPermissionRequest,
   type SessionUpdate,
   type Stream,
@@ -345,7 +346,7 @@ export class Peer {
         this.#answers.set(id, result);
         resolve(CANCELLED as never);
       },
-      refuse: (code, message) => reject(Object.assign(new Error(message), { code })),
+      refuse: (code, message) => reject(new RequestError(code, message)),
     });
     return await promise;
   }
