@@ -77,7 +77,10 @@ export interface QuestionRequest {
   readonly introduce: boolean;
 }
 
-/** Why nobody decided a question. `dismissed`: it was put away without a decision, or refused by a client that had not asked for it. */
+/**
+ * Why nobody decided a question. `dismissed`: it was put away without a decision, or refused by a client that had not asked
+ * for it.
+ */
 export type UnattendedReason = 'timeout' | 'session_closed' | 'dismissed' | 'abort';
 
 /** What came back from the client for one question, before its answers are read. */
