@@ -125,7 +125,8 @@ export class Session {
 
   /**
    * Runs a turn. An ordinary prompt ends the running turn first; a restore or continue that meets one leaves it alone, but
-   * for a restore that we began ourselves, which it joins. `outside` stops it with its reason. Throws `SessionFault` and `ProviderFault`.
+   * for a restore that we began ourselves, which it joins. `outside` stops it with its reason. Throws `SessionFault` and
+   * `ProviderFault`.
    */
   async prompt(request: PromptRequest, outside?: AbortSignal): Promise<PromptEnd> {
     if (request.kind !== 'prompt' && this.#running) return await this.#meet(this.#running, request, outside);
