@@ -83,20 +83,12 @@ const PURE = [
     'interruption',
     'model-turn',
     'notices',
-    'page',
-    'pairing',
   ],
-  ...['question', 'question-tool', 'records', 'replay', 'replay-events', 'texts', 'transcript', 'turn-result'],
+  ...['page', 'pairing', 'question', 'question-tool', 'records', 'replay', 'replay-events', 'texts', 'transcript'],
+  ...['turn-result', 'unsolicited'],
 ].map((name) => `session/${name}.ts`);
 const PURE_WIRE = [
-  'approval',
-  'content',
-  'errors',
-  'frames',
-  'methods',
-  'modes',
-  'permission',
-  'rpc',
+  ...['approval', 'content', 'elicitation', 'errors', 'frames', 'methods', 'modes', 'permission', 'plain', 'rpc'],
   'tool-cards',
   'updates',
 ];

@@ -1,5 +1,6 @@
 import { isAbsolute } from 'node:path';
 import type * as acp from '@agentclientprotocol/sdk';
+import type { Log } from '../log.ts';
 import {
   initializeResultMeta,
   type LoadReplay,
@@ -19,6 +20,7 @@ import type { Session } from '../session/session.ts';
 import type { Loaded, LoadedReplay, Sessions } from '../session/sessions.ts';
 import type { PromptEnd, PromptRequest } from '../session/tracked-turn.ts';
 import { TurnStopped } from '../session/turn-host.ts';
+import { type ClientIdentity, identityOf } from './ask.ts';
 import type { Connection } from './connection.ts';
 import { promptParts } from './content.ts';
 import { HangUpError, RequestError } from './errors.ts';
@@ -26,6 +28,7 @@ import * as methods from './methods.ts';
 import { configOptions, isMode, MODE_OPTION, modeState } from './modes.ts';
 import { bulkReplay, replayUpdates } from './pages.ts';
 import { streamReplay } from './replays.ts';
+import { askAgainAfter } from './self-restore.ts';
 import type { AfterResponse } from './serving.ts';
 import * as status from './status.ts';
 
@@ -35,16 +38,13 @@ export interface AgentDeps {
   readonly models: SelectableModelSource;
   readonly version: string;
   readonly restoreAskUserQuestion: boolean;
+  /** The process was started for a client that knows ACP only. */
+  readonly plainClient: boolean;
+  readonly log: Log;
   /** The guard's value that a parent daemon asks to be acknowledged by the environment. */
   readonly externalToolGuard: string | undefined;
   /** What ends the turns when the connection does. */
   readonly stopKind: () => StopKind;
-}
-
-/** The client as it named itself. */
-export interface ClientIdentity {
-  isDaemon: boolean;
-  capabilities: acp.ClientCapabilities;
 }
 
 /** The agent's side of ACP: one line a method; each hands over to the session it names. */
@@ -67,7 +67,7 @@ export class Agent {
     });
     connection.onRequest(methods.newSession, (params) => this.#newSession(params));
     connection.onRequest(methods.loadSession, (params, _, afterResponse) => this.#load(params, afterResponse));
-    connection.onRequest(methods.resumeSession, (params) => this.#resume(params));
+    connection.onRequest(methods.resumeSession, (params, _, afterResponse) => this.#resume(params, afterResponse));
     connection.onRequest(methods.listSessions, (params) => this.#list(params));
     connection.onRequest(methods.closeSession, ({ sessionId }) => this.#close(sessionId));
     connection.onRequest(methods.deleteSession, ({ sessionId }) => this.#delete(sessionId));
@@ -121,11 +121,10 @@ export class Agent {
     );
   }
 
-  #initialize({ clientInfo, clientCapabilities, _meta }: acp.InitializeRequest): acp.InitializeResponse {
-    const { externalToolGuard, version } = this.#deps;
-    const asked = readInitializeMeta(_meta);
-    this.#client.isDaemon = methods.DAEMON_CLIENT_NAMES.includes(clientInfo?.name ?? '');
-    this.#client.capabilities = clientCapabilities ?? {};
+  #initialize(params: acp.InitializeRequest): acp.InitializeResponse {
+    const { externalToolGuard, plainClient, version } = this.#deps;
+    const asked = readInitializeMeta(params._meta);
+    Object.assign(this.#client, identityOf(params, plainClient));
     const guard = externalToolGuard ?? asked.externalToolGuard;
     const meta = initializeResultMeta({
       channelLiveness: asked.channelLiveness,
@@ -158,6 +157,7 @@ export class Agent {
     const { suppressRestore, replay } = readLoadMeta(_meta);
     const { connection, sessions } = this.#deps;
     const show = async (loaded: LoadedReplay) => {
+      this.#askAgainAfter(loaded, afterResponse);
       if (replay.mode === 'bulk') return this.#loaded(loaded, await bulkReplay(loaded, replay.pageSize));
       await streamReplay(loaded, (lines) => connection.notifyRaw(lines));
       return this.#loaded(loaded);
@@ -169,13 +169,22 @@ export class Agent {
     );
   }
 
-  async #resume({ sessionId, cwd, _meta, ...given }: acp.ResumeSessionRequest): Promise<acp.ResumeSessionResponse> {
+  async #resume(
+    { sessionId, cwd, _meta, ...given }: acp.ResumeSessionRequest,
+    afterResponse: AfterResponse,
+  ): Promise<acp.ResumeSessionResponse> {
     const { suppressRestore } = readLoadMeta(_meta);
     const { sessions } = this.#deps;
     const setup = setupOf(given);
-    return this.#loaded(
-      await named(sessionId, () => sessions.resume(sessionId, absolute(cwd), suppressRestore, setup)),
-    );
+    const loaded = await named(sessionId, () => sessions.resume(sessionId, absolute(cwd), suppressRestore, setup));
+    this.#askAgainAfter(loaded, afterResponse);
+    return this.#loaded(loaded);
+  }
+
+  /** A plain client will not send the restore prompt that the hint calls for. */
+  #askAgainAfter(loaded: Loaded, afterResponse: AfterResponse): void {
+    if (!this.#deps.plainClient || this.#client.isDaemon) return;
+    askAgainAfter(loaded, afterResponse, (signal, prompt) => this.#untilStopped(signal, prompt), this.#deps);
   }
 
   #loaded({ session, open }: Loaded, replay?: LoadReplay): acp.LoadSessionResponse {

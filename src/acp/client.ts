@@ -1,4 +1,3 @@
-import type { RequestPermissionRequest } from '@agentclientprotocol/sdk';
 import type {
   ApprovalReply,
   ApprovalRequest,
@@ -8,12 +7,11 @@ import type {
   SessionEvent,
   SessionRef,
 } from '../session/ports.ts';
-import { approvalReply, approvalRequest } from './approval.ts';
+import { askClient, askForApproval, type ClientIdentity } from './ask.ts';
 import type { Connection } from './connection.ts';
-import { HangUpError, RequestError } from './errors.ts';
+import { HangUpError } from './errors.ts';
 import { UpdateFrames } from './frames.ts';
-import { drainMidTurnQueue, requestPermission } from './methods.ts';
-import { failedReply, permissionRequest, questionReply } from './permission.ts';
+import { drainMidTurnQueue } from './methods.ts';
 import { isRecord } from './rpc.ts';
 
 /** A daemon that does not say what it has queued is not waited for longer than this, in ms. */
@@ -22,13 +20,13 @@ const DRAIN_DEADLINE_MS = 2_000;
 /** The session's client over the connection: updates out, questions asked, the daemon's queue read. */
 export class WireClient implements SessionClient {
   readonly #connection: Connection;
-  readonly #isDaemon: () => boolean;
+  readonly #client: ClientIdentity;
   readonly #frames = new WeakMap<SessionRef, UpdateFrames>();
 
-  /** `isDaemon`: only a daemon is sent what the protocol does not know. */
-  constructor(connection: Connection, isDaemon: () => boolean) {
+  /** `client` is looked at when it matters, as it introduces itself later. */
+  constructor(connection: Connection, client: ClientIdentity) {
     this.#connection = connection;
-    this.#isDaemon = isDaemon;
+    this.#client = client;
   }
 
   update(session: SessionRef, event: SessionEvent): Promise<void> | undefined {
@@ -43,31 +41,17 @@ export class WireClient implements SessionClient {
     return this.#connection.writable ? undefined : unlessGone(sent);
   }
 
-  async ask(request: QuestionRequest, signal: AbortSignal): Promise<QuestionReply> {
-    return await this.#request(permissionRequest(request), questionReply, signal);
+  ask(request: QuestionRequest, signal: AbortSignal): Promise<QuestionReply> {
+    return askClient(this.#connection, this.#client, request, signal);
   }
 
-  async approve(request: ApprovalRequest, signal: AbortSignal): Promise<ApprovalReply> {
-    return await this.#request(approvalRequest(request), (result) => approvalReply(request, result), signal);
-  }
-
-  async #request<T>(
-    params: RequestPermissionRequest,
-    read: (result: unknown) => T,
-    signal: AbortSignal,
-  ): Promise<T | Unasked> {
-    try {
-      return read(await this.#connection.request(requestPermission, params, { signal }));
-    } catch (error) {
-      // A client that is gone has decided nothing.
-      if (signal.aborted || error instanceof HangUpError) return { kind: 'unattended', reason: 'abort' };
-      if (error instanceof RequestError) return failedReply(error.code, error.message);
-      throw error;
-    }
+  approve(request: ApprovalRequest, signal: AbortSignal): Promise<ApprovalReply> {
+    return askForApproval(this.#connection, request, signal);
   }
 
   async drainQueue(sessionId: string, promptId: string | undefined, signal: AbortSignal): Promise<readonly string[]> {
-    if (!this.#isDaemon()) return [];
+    // Only a daemon is sent what the protocol does not know.
+    if (!this.#client.isDaemon) return [];
     try {
       const options = { signal, deadlineMs: DRAIN_DEADLINE_MS };
       const params = { sessionId, ...(promptId !== undefined && { promptId }) };
@@ -80,9 +64,6 @@ export class WireClient implements SessionClient {
     }
   }
 }
-
-/** What is no answer to anything that was asked. */
-type Unasked = Extract<QuestionReply, { kind: 'unattended' | 'failed' }>;
 
 /** Nobody is there to see it any more. The turn ends by its signal; an error here would be recorded as how it ended. */
 async function unlessGone(sent: Promise<void>): Promise<void> {

@@ -4,8 +4,10 @@ import type { Question, QuestionReply, QuestionRequest } from '../session/ports.
 import { ASK_USER_QUESTION } from '../session/question.ts';
 import { isRecord } from './rpc.ts';
 
-const SUBMIT = 'proceed_once';
-const CANCEL = 'cancel';
+/** The option that comes with answers. */
+export const SUBMIT = 'proceed_once';
+/** The option of who declines. */
+export const CANCEL = 'cancel';
 /** What of a client's own text goes into a function response, in characters. */
 const MAX_QUOTED = 500;
 
@@ -39,7 +41,8 @@ export function permissionRequest({
 /** The title of a question's card. */
 export const questionTitle = (count: number): string => `Ask user ${count} question${count === 1 ? '' : 's'}`;
 
-function readable(questions: readonly Question[]): string {
+/** Questions with their options, for people. */
+export function readable(questions: readonly Question[]): string {
   return questions
     .map(({ question, options }) =>
       [question, ...options.map(({ label, description }) => `- ${label}: ${description}`)].join('\n'),
@@ -77,17 +80,29 @@ export function readChoice(result: unknown): Choice {
     case 'selected':
       return { kind: 'selected', optionId: outcome['optionId'], answers: [response['answers'], meta.answers] };
     default:
-      return { kind: 'failed', message: 'the client sent an answer without a valid outcome' };
+      return MALFORMED_REPLY;
   }
 }
 
 const unattendedBy = (reason: 'timeout' | 'session_closed') => ({ kind: 'unattended', reason }) as const;
+
+/** A result that answers nothing. */
+export const MALFORMED_REPLY: Failed = {
+  kind: 'failed',
+  message: 'the client sent an answer without a valid outcome',
+};
 
 /** The client chose what it was not given to choose from. */
 export const notOffered = (optionId: unknown): Failed => ({
   kind: 'failed',
   message: `the client chose an option that was not offered: ${quoted(optionId)}`,
 });
+
+/** The id of the option that a result selects; undefined for every other outcome. */
+export function selectedOption(result: unknown): unknown {
+  const outcome = isRecord(result) ? result['outcome'] : undefined;
+  return isRecord(outcome) && outcome['outcome'] === 'selected' ? outcome['optionId'] : undefined;
+}
 
 /** A client's JSON-RPC error instead of an answer. */
 export const failedReply = (code: number, message: string): Failed => ({

@@ -7,7 +7,8 @@ import { createModelSource } from '../model/choose.ts';
 import type { StopKind } from '../session/batch.ts';
 import { gitBranch } from '../session/git.ts';
 import { Sessions } from '../session/sessions.ts';
-import { Agent, type ClientIdentity } from './agent.ts';
+import { Agent } from './agent.ts';
+import { unknownClient } from './ask.ts';
 import { WireClient } from './client.ts';
 import { createConnection } from './connection.ts';
 import { toRequestError } from './faults.ts';
@@ -41,7 +42,8 @@ export async function runStdioAgent(options: StdioAgentOptions): Promise<void> {
     ...(options.maxLineBytes !== undefined && { maxInboundLineBytes: options.maxLineBytes }),
     toRequestError,
   });
-  const client: ClientIdentity = { isDaemon: false, capabilities: {} };
+  const plainClient = options.plainClient === true;
+  const client = unknownClient(plainClient);
   const models = createModelSource({
     env: process.env,
     home: homedir(),
@@ -51,7 +53,7 @@ export async function runStdioAgent(options: StdioAgentOptions): Promise<void> {
     ...(options.script !== undefined && { scriptFile: options.script }),
   });
   const sessions = new Sessions({
-    client: new WireClient(connection, () => client.isDaemon),
+    client: new WireClient(connection, client),
     model: models,
     async tools(session, setup) {
       const { openToolbox } = await import('./toolbox.ts');
@@ -71,6 +73,8 @@ export async function runStdioAgent(options: StdioAgentOptions): Promise<void> {
       models,
       version: options.version,
       restoreAskUserQuestion: options.restoreAskUserQuestion,
+      plainClient,
+      log,
       externalToolGuard: process.env[GUARD_VARIABLE] || undefined,
       stopKind: () => ending.stop,
     },

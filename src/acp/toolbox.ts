@@ -1,6 +1,6 @@
 import type { Log } from '../log.ts';
 import type { FileAccess, SessionRef, Toolbox, ToolSetup } from '../session/ports.ts';
-import type { ClientIdentity } from './agent.ts';
+import type { ClientIdentity } from './ask.ts';
 import type { Connection } from './connection.ts';
 
 export interface ToolboxDeps {

@@ -6,6 +6,7 @@ import { AUTH_TYPES, type AuthType } from '../session/ports.ts';
 /** The child's options, as the short start path and full yargs both give them. */
 export interface ChildOptions {
   readonly restoreAskUserQuestion: boolean;
+  readonly plainClient?: boolean;
   readonly authType?: AuthType;
   readonly model?: string;
   readonly script?: string;
@@ -23,6 +24,10 @@ export const OPTIONS = {
   'restore-ask-user-question': {
     type: 'boolean',
     describe: 'Ask an unanswered question again when its session is loaded or resumed (with --acp or serve)',
+  },
+  'plain-client': {
+    type: 'boolean',
+    describe: 'For an editor that knows ACP only: ask with one button a choice, and again after a load (with --acp)',
   },
   'experimental-lsp': { type: 'boolean', describe: 'Accepted for compatibility; has no effect' },
   'auth-type': {
@@ -95,6 +100,7 @@ export function childOptions(argv: Argv): ChildOptions {
   const maxLineBytes = argv['max-line-bytes'];
   return {
     restoreAskUserQuestion: argv['restore-ask-user-question'] === true,
+    ...(argv['plain-client'] === true && { plainClient: true }),
     ...(authType !== undefined && { authType }),
     ...(typeof model === 'string' && { model }),
     ...(typeof script === 'string' && { script }),

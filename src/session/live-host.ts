@@ -17,6 +17,7 @@ import type {
 import type { ReplayGate } from './replay-gate.ts';
 import { offeredTools, type SessionTools } from './session-tools.ts';
 import type { InFlight, TurnHost } from './turn-host.ts';
+import { unsolicitedReply } from './unsolicited.ts';
 
 /** What a session lends its running turn. */
 export interface Lent {
@@ -32,6 +33,8 @@ export interface Lent {
   readonly tools: SessionTools;
   readonly log: Log;
   readonly mode: () => string;
+  /** Whether nobody asked for this turn, so that a refusal decides nothing. */
+  readonly unsolicited: () => boolean;
   /** Whether a question has to introduce its call to the client. */
   readonly introduce: () => boolean;
   readonly notices: { readonly take: () => readonly string[]; readonly landed: () => void };
@@ -115,13 +118,12 @@ export class LiveHost implements TurnHost {
   }
 
   async ask(call: DanglingCall, questions: readonly Question[]): Promise<QuestionReply> {
-    const { client, gate, introduce } = this.#lent;
+    const { client, gate, introduce, unsolicited } = this.#lent;
     await gate.opened();
     const { id: callId, args } = call;
-    return await client.ask(
-      { sessionId: this.#session.id, callId, questions, args, introduce: introduce() },
-      this.signal,
-    );
+    const request = { sessionId: this.#session.id, callId, questions, args, introduce: introduce() };
+    const reply = await client.ask(request, this.signal);
+    return unsolicited() ? unsolicitedReply(reply) : reply;
   }
 
   async approve({ id: callId, name, args }: DanglingCall, { change, always }: PreparedCall): Promise<ApprovalReply> {

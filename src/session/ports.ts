@@ -90,8 +90,11 @@ export interface QuestionRequest {
   readonly introduce: boolean;
 }
 
-/** Why nobody decided a question. */
-export type UnattendedReason = 'timeout' | 'session_closed' | 'abort';
+/**
+ * Why nobody decided a question. `dismissed`: it was put away without a decision, or refused by a client that had not asked
+ * for it.
+ */
+export type UnattendedReason = 'timeout' | 'session_closed' | 'dismissed' | 'abort';
 
 /** What came back from the client for one question, before its answers are read. */
 export type QuestionReply =
@@ -256,7 +259,10 @@ export interface SessionClient {
    * await costs more than an update.
    */
   update(session: SessionRef, event: SessionEvent): Promise<void> | undefined;
-  /** Settles on the client's answer; on abort with `{kind: 'unattended', reason: 'abort'}`, never rejects. */
+  /**
+   * Puts the questions to the person, in the form that this client can show. Settles on the client's answer; on abort with
+   * `{kind: 'unattended', reason: 'abort'}`, never rejects.
+   */
   ask(request: QuestionRequest, signal: AbortSignal): Promise<QuestionReply>;
   /** As `ask`, for a call that needs approval. */
   approve(request: ApprovalRequest, signal: AbortSignal): Promise<ApprovalReply>;

@@ -14,6 +14,7 @@ import { SessionTools } from './session-tools.ts';
 import { type PromptEnd, type PromptRequest, TrackedTurn } from './tracked-turn.ts';
 import { recordQueue, runCalls, runModelLoop, type TurnOutcome } from './turn.ts';
 import { stopKindOf, type TurnHost, TurnStopped } from './turn-host.ts';
+import { isUnsolicited } from './unsolicited.ts';
 
 export interface SessionDeps {
   readonly client: SessionClient;
@@ -26,7 +27,9 @@ export interface SessionDeps {
 }
 
 interface Running {
+  readonly request: PromptRequest;
   readonly stop: AbortController;
+  readonly turn: Promise<PromptEnd>;
   readonly ended: Promise<void>;
 }
 
@@ -47,6 +50,8 @@ export class Session {
   #host: LiveHost | undefined;
   readonly #gate = new ReplayGate();
   readonly #tools: SessionTools;
+  /** Our own restores that the client has asked for meanwhile. */
+  readonly #joined = new WeakSet<PromptRequest>();
   /** Whether the client has been shown the conversation by a replay. */
   #introduced = false;
   #prompts = 0;
@@ -122,28 +127,45 @@ export class Session {
   }
 
   /**
-   * Runs a turn. An ordinary prompt ends the running turn first; a restore or continue that meets one leaves it alone.
-   * `outside` stops it with its reason. Throws `SessionFault` and `ProviderFault`.
+   * Runs a turn. An ordinary prompt ends the running turn first; a restore or continue that meets one leaves it alone, but
+   * for a restore that we began ourselves, which it joins. `outside` stops it with its reason. Throws `SessionFault` and
+   * `ProviderFault`.
    */
   async prompt(request: PromptRequest, outside?: AbortSignal): Promise<PromptEnd> {
-    if (request.kind !== 'prompt' && this.busy) return NOTHING_DONE;
+    if (request.kind !== 'prompt' && this.#running) return await this.#meet(this.#running, request, outside);
     const before = this.#running?.ended;
     this.stop('superseded');
     const stop = new AbortController();
-    const abort = () => stop.abort(outside?.reason);
-    if (outside?.aborted) abort();
-    outside?.addEventListener('abort', abort, { once: true });
+    const forget = stopBy(stop, outside);
     const turn = (async () => {
       await before;
       return stop.signal.aborted ? { stopReason: 'cancelled' as const } : await this.#run(request, stop.signal);
     })();
-    const running: Running = { stop, ended: turn.then(ignore, ignore) };
+    const running: Running = { request, stop, turn, ended: turn.then(ignore, ignore) };
     this.#running = running;
     try {
       return await turn;
     } finally {
-      outside?.removeEventListener('abort', abort);
+      forget();
       if (this.#running === running) this.#running = undefined;
+    }
+  }
+
+  /** What a restore or continue that meets a running turn comes to. */
+  async #meet(
+    { request: own, turn, stop }: Running,
+    request: PromptRequest,
+    outside?: AbortSignal,
+  ): Promise<PromptEnd> {
+    const joins = request.kind === 'restore' && !request.unsolicited && isUnsolicited(own);
+    if (!joins) return NOTHING_DONE;
+    // From here on the client stands behind what it is asked, and its refusal is one.
+    this.#joined.add(own);
+    const forget = stopBy(stop, outside);
+    try {
+      return await turn;
+    } finally {
+      forget();
     }
   }
 
@@ -244,7 +266,8 @@ export class Session {
     this.#notices = notices.filter((notice) => notice !== undefined);
   }
 
-  #hostOf(model: Model, signal: AbortSignal, promptId: string, { kind, invocation }: PromptRequest): TurnHost {
+  #hostOf(model: Model, signal: AbortSignal, promptId: string, request: PromptRequest): TurnHost {
+    const { kind, invocation } = request;
     const host = new LiveHost(this, {
       ...this.#deps,
       chat: this.#chat,
@@ -255,6 +278,7 @@ export class Session {
       gate: this.#gate,
       tools: this.#tools,
       mode: () => this.mode,
+      unsolicited: () => isUnsolicited(request) && !this.#joined.has(request),
       introduce: () => kind === 'restore' && !this.#introduced,
       notices: { take: () => this.#notices, landed: () => this.#forgetNotices() },
     });
@@ -265,6 +289,14 @@ export class Session {
   #forgetNotices(): void {
     this.#notices = [];
   }
+}
+
+/** Has `outside` stop the turn, with its reason, until what this gives is called. */
+function stopBy(stop: AbortController, outside: AbortSignal | undefined): () => void {
+  const abort = () => stop.abort(outside?.reason);
+  if (outside?.aborted) abort();
+  outside?.addEventListener('abort', abort, { once: true });
+  return () => outside?.removeEventListener('abort', abort);
 }
 
 function ignore(): void {}

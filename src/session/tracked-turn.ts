@@ -16,7 +16,8 @@ export interface Invocation {
 export type PromptRequest = { readonly invocation?: Invocation } & (
   | { readonly kind: 'prompt'; readonly parts: readonly Part[] }
   | { readonly kind: 'continue' }
-  | { readonly kind: 'restore' }
+  /** `unsolicited`: of our own accord; the client has not asked for it. */
+  | { readonly kind: 'restore'; readonly unsolicited?: true }
 );
 
 /** Where a later branch may start: records by their `uuid`. */

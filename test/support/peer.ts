@@ -7,10 +7,12 @@ import { fileURLToPath } from 'node:url';
 import {
   type AnyMessage,
   type ClientConnection,
+  type CreateElicitationRequest,
   client,
   type InitializeRequest,
   methods,
   ndJsonStream,
+  RequestError,
   type RequestPermissionRequest,
   type SessionUpdate,
   type Stream,
@@ -124,9 +126,9 @@ export function recordedFrames(name: string): RecordedFrame[] {
 }
 
 /** A request that the child sent and that waits for an answer. */
-export interface Asked {
+export interface Asked<P = RequestPermissionRequest> {
   readonly id: unknown;
-  readonly params: RequestPermissionRequest;
+  readonly params: P;
   /** Aborts when the child withdraws the request. */
   readonly signal: AbortSignal;
   /** Answers with this result, sent as it stands. */
@@ -184,9 +186,8 @@ export class Peer {
   readonly wire: { readonly dir: 'in' | 'out'; readonly message: AnyMessage }[] = [];
   readonly exited: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>;
   stderr = '';
-  readonly #asked: Asked[] = [];
-  readonly #waiting: ((asked: Asked) => void)[] = [];
-  #always: ((asked: Asked) => void) | undefined;
+  readonly #questions = new Inbox<Asked>();
+  readonly #forms = new Inbox<Asked<CreateElicitationRequest>>();
   readonly #watching = new Set<() => void>();
   /** What `answer` was given, by the id of the request: the SDK's types would not let all of it through. */
   readonly #answers = new Map<unknown, unknown>();
@@ -214,7 +215,10 @@ export class Peer {
     this.connection = app
       .onNotification(methods.client.session.update, () => {})
       .onRequest(methods.client.session.requestPermission, ({ params, requestId, signal }) =>
-        this.#ask(params, requestId, signal),
+        this.#ask(this.#questions, params, requestId, signal),
+      )
+      .onRequest(methods.client.elicitation.create, ({ params, requestId, signal }) =>
+        this.#ask(this.#forms, params, requestId, signal),
       )
       .connect(this.#tapped(stream));
   }
@@ -268,18 +272,22 @@ export class Peer {
 
   /** The next permission request that the child sends, or has sent and nobody took. */
   question(): Promise<Asked> {
-    const asked = this.#asked.shift();
-    return asked ? Promise.resolve(asked) : new Promise((resolve) => this.#waiting.push(resolve));
+    return this.#questions.take();
   }
 
   /** Answers each permission request from here on as it comes. */
   always(answer: (asked: Asked) => void): void {
-    this.#always = answer;
+    this.#questions.serve(answer);
   }
 
-  /** Permission requests that nobody took. */
+  /** The next form that the child sends, or has sent and nobody took. */
+  form(): Promise<Asked<CreateElicitationRequest>> {
+    return this.#forms.take();
+  }
+
+  /** Permission requests and forms that nobody took. */
   get unanswered(): number {
-    return this.#asked.length;
+    return this.#questions.length + this.#forms.length;
   }
 
   /** Starts a turn that asks; resolves when the question is out. */
@@ -346,9 +354,9 @@ export class Peer {
     await this.request('qwen/status/workspace/resource', {});
   }
 
-  async #ask(params: RequestPermissionRequest, id: unknown, signal: AbortSignal): Promise<never> {
+  async #ask<P>(inbox: Inbox<Asked<P>>, params: P, id: unknown, signal: AbortSignal): Promise<never> {
     const { promise, resolve, reject } = deferred<never>();
-    const asked: Asked = {
+    inbox.put({
       id,
       params,
       signal,
@@ -356,12 +364,8 @@ export class Peer {
         this.#answers.set(id, result);
         resolve(CANCELLED as never);
       },
-      refuse: (code, message) => reject(Object.assign(new Error(message), { code })),
-    };
-    const waiting = this.#waiting.shift();
-    if (waiting) waiting(asked);
-    else if (this.#always) this.#always(asked);
-    else this.#asked.push(asked);
+      refuse: (code, message) => reject(new RequestError(code, message)),
+    });
     return await promise;
   }
 
@@ -390,6 +394,34 @@ export class Peer {
     const result = this.#answers.get(message.id);
     this.#answers.delete(message.id);
     return { jsonrpc: '2.0', id: message.id, result } as AnyMessage;
+  }
+}
+
+/** What came, for whoever asks for it, before or after. */
+class Inbox<T> {
+  readonly #items: T[] = [];
+  readonly #waiting: ((item: T) => void)[] = [];
+  #always: ((item: T) => void) | undefined;
+
+  get length(): number {
+    return this.#items.length;
+  }
+
+  put(item: T): void {
+    const waiting = this.#waiting.shift();
+    if (waiting) waiting(item);
+    else if (this.#always) this.#always(item);
+    else this.#items.push(item);
+  }
+
+  /** Takes each that nobody waits for, from here on. */
+  serve(always: (item: T) => void): void {
+    this.#always = always;
+  }
+
+  take(): Promise<T> {
+    const item = this.#items.shift();
+    return item === undefined ? new Promise((resolve) => this.#waiting.push(resolve)) : Promise.resolve(item);
   }
 }
 
