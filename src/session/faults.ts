@@ -70,6 +70,8 @@ export type ToolFaultType =
   | 'path_not_in_workspace'
   | 'file_not_found'
   | 'target_is_directory'
+  | 'path_is_not_a_directory'
+  | 'attempt_to_create_existing_file'
   | 'file_too_large'
   | 'binary_file'
   | 'permission_denied'
@@ -83,6 +85,10 @@ export type ToolFaultType =
 
 /** A call that a tool refused or that failed; the text is for the model and the person alike. */
 export class ToolFault extends Error {
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return isErrorNamed(value, 'ToolFault');
+  }
+
   readonly type: ToolFaultType;
 
   constructor(type: ToolFaultType, message: string) {
