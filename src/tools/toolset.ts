@@ -13,6 +13,8 @@ import { WRITE_FILE } from './write-file.ts';
 export interface ToolSetOptions {
   /** The session's folder, absolute. */
   readonly cwd: string;
+  /** Other folders that it may work in; a call's context has them, too. */
+  readonly roots: readonly string[];
   readonly mcpServers: readonly McpServer[];
   readonly log: Log;
 }
@@ -26,5 +28,11 @@ export async function createToolSet({ cwd, mcpServers, log }: ToolSetOptions): P
   if (mcpServers.length === 0) return { tools, close: async () => {} };
   const { connectMcpServers } = await import('./mcp.ts');
   const mcp = await connectMcpServers(mcpServers, { cwd, log });
-  return { tools: [...tools, ...mcp.tools], close: () => mcp.close() };
+  return {
+    // A server may change its tools while it runs.
+    get tools() {
+      return [...tools, ...mcp.tools];
+    },
+    close: () => mcp.close(),
+  };
 }
