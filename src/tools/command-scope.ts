@@ -2,9 +2,9 @@ import type { ApprovalScope } from '../session/ports.ts';
 
 /**
  * Characters with which a shell can be made to do more than run one program with these words, in any of the shells that
- * commands run in. `*`, `?` and brackets only name more files.
+ * commands run in, and spaces that are none to a shell. `*`, `?` and brackets only name more files.
  */
-const METACHARACTERS = /[;&|<>$`\\!(){}#^%\n\r\0]/;
+const METACHARACTERS = /[;&|<>$`\\!(){}#^%\0]|[^\S \t]/;
 
 /** Programs that only show things; which ones they are shown is the free part of the scope. */
 const VIEWERS = new Set([
@@ -32,7 +32,7 @@ const GIT = new Set(['status', 'diff', 'log', 'show', 'blame', 'add', 'commit', 
  * runs, as the same words do something else elsewhere; undefined for the workspace's own folder. Pure.
  */
 export function commandScope(command: string, folder?: string): ApprovalScope | undefined {
-  const text = command.trim();
+  const text = command.replace(/^[ \t\n]+|[ \t\n]+$/g, '');
   if (METACHARACTERS.test(text)) return undefined;
   const words = wordsOf(text);
   if (words === undefined) return undefined;

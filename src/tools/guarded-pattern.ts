@@ -38,10 +38,12 @@ export class GuardedPattern {
     try {
       return SEARCH.runInContext(this.#context, { timeout: SLICE_MS });
     } catch (error) {
-      if (error instanceof Error && 'code' in error && error.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT') {
+      // It comes from another world, whose errors are not instances of ours.
+      const { code, message } = error as { code?: unknown; message?: unknown };
+      if (code === 'ERR_SCRIPT_EXECUTION_TIMEOUT') {
         refuseArgument('The pattern takes too long. Repeat fewer things inside of repetitions.');
       }
-      throw error;
+      refuseArgument(`The pattern cannot be used: ${message}`);
     } finally {
       this.#context.texts = [];
     }
