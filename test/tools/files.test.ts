@@ -137,7 +137,7 @@ describe('read_file', () => {
   });
 
   test('[TL-1] reads from a file of any size without holding it', async () => {
-    const folder = tempFolder({ 'a.txt': `${lines(1, 20)}\n` });
+    const folder = tempFolder({ 'a.txt': `\uFEFF${lines(1, 20)}\n` });
     const path = join(folder, 'a.txt');
     // 11 MiB of text, then a line to find.
     const block = `${'z'.repeat(1023)}\n`.repeat(1024);

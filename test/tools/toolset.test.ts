@@ -64,3 +64,13 @@ test('[TL-1] a session has the eight tools, with the reference’s names and par
   await set.close();
   expect(lines).toEqual([]);
 });
+
+test('[TL-1, TL-2] a server that cannot be started takes no tool of ours with it', async () => {
+  const lines: string[] = [];
+  const log = createLog('warn', (line) => void lines.push(line));
+  const broken = { name: 'broken', command: '/no/such/program', args: [], env: [] };
+  const set = await createToolSet({ cwd: tempFolder(), roots: [], mcpServers: [broken], log });
+  expect(set.tools.map(({ declaration }) => declaration.name)).toEqual(Object.keys(REFERENCE));
+  await set.close();
+  expect(lines.join('')).toContain('broken');
+});
