@@ -40,7 +40,7 @@ function isAlive(pid: number): boolean {
   try {
     return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
   } catch {
-    return existsSync('/proc/self/stat') ? false : true;
+    return !existsSync('/proc/self/stat');
   }
 }
 
