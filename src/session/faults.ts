@@ -70,6 +70,8 @@ export type ToolFaultType =
   | 'path_not_in_workspace'
   | 'file_not_found'
   | 'target_is_directory'
+  | 'path_is_not_a_directory'
+  | 'attempt_to_create_existing_file'
   | 'file_too_large'
   | 'binary_file'
   | 'permission_denied'
