@@ -81,6 +81,7 @@ export type ToolFaultType =
   | 'file_changed'
   | 'shell_execute_error'
   | 'mcp_tool_error'
+  | 'execution_timeout'
   | 'execution_failed';
 
 /** A call that a tool refused or that failed; the text is for the model and the person alike. */

@@ -1,5 +1,6 @@
 import type { McpServer } from '@agentclientprotocol/sdk';
 import type { Content, FunctionDeclaration, GenerateContentResponseUsageMetadata, Part } from '@google/genai';
+import type { ToolFaultType } from './faults.ts';
 
 /** Token counts of one model answer, in Gemini's own names, as the transcript stores them. */
 export type UsageMetadata = GenerateContentResponseUsageMetadata;
@@ -153,6 +154,8 @@ export interface ToolOutput {
   readonly display?: unknown;
   /** False: the tool ran and what it did failed (a command's exit code is no failure of the tool). Default true. */
   readonly ok?: boolean;
+  /** Of what failed; default `execution_failed`. */
+  readonly errorType?: ToolFaultType;
 }
 
 /** A call whose arguments were checked; nothing has been changed yet. */

@@ -125,13 +125,13 @@ class ToolCall {
     }
   }
 
-  #result({ text, display, ok = true }: ToolOutput): CallResult {
+  #result({ text, display, ok = true, errorType = 'execution_failed' }: ToolOutput): CallResult {
     return this.#typed({
       call: this.#call,
       status: ok ? 'success' : 'error',
       response: ok ? { output: text } : { error: text },
       executionStatus: ok ? 'success' : 'error',
-      ...(!ok && { errorType: 'execution_failed' }),
+      ...(!ok && { errorType }),
       ...(display !== undefined && { display }),
       durationMs: this.#durationMs(),
     });

@@ -71,7 +71,7 @@ async function run(command: Command, context: ToolContext): Promise<ToolOutput> 
   return {
     text: textFor(command, result, output, truncated),
     display: displayOf(command, result, output, truncated),
-    ok: !result.timedOut,
+    ...(result.timedOut && { ok: false, errorType: 'execution_timeout' as const }),
   };
 }
 

@@ -240,7 +240,11 @@ describe('run_shell_command', () => {
     expect(quiet.text).toBe(`Command exited with 0, in ${cwd}/sub.\nOutput:\n(no output)`);
     expect(quiet.display).toMatchObject({ outcome: 'completed', text: '', directory: `${cwd}/sub` });
     const late = await runTool(RUN_SHELL_COMMAND, { command: 'echo a; sleep 60', timeout: 300 }, context);
-    expect(late).toMatchObject({ ok: false, display: { outcome: 'timed_out', signal: 15, output: 'a' } });
+    expect(late).toMatchObject({
+      ok: false,
+      errorType: 'execution_timeout',
+      display: { outcome: 'timed_out', signal: 15, output: 'a' },
+    });
     expect(late.text).toContain('ended after its timeout of 300 ms');
   });
 
