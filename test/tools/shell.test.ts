@@ -212,7 +212,6 @@ describe('run_shell_command', () => {
     );
     expect(ran).toEqual({
       text: `Command exited with 3, in ${cwd}.\nOutput:\nred`,
-      ok: true,
       display: {
         type: 'shell_result',
         version: 1,
