@@ -156,6 +156,7 @@ function cutEvent(event: ReadEvent): ReadEvent {
     case 'call':
       return { ...event, args: { note: CUT_NOTE.trim() } };
     case 'usage':
+    case 'cancelled':
       return event;
   }
 }
