@@ -34,7 +34,8 @@ export class MixedDaemon {
   private constructor(whose: Whose, child: Whose, place: Place, args: readonly string[]) {
     this.place = place;
     this.tap = join(place.home.path, 'tap.jsonl');
-    const own = whose === 'ours' ? [] : ['--no-web'];
+    // A busy machine may take long to start the reference's child.
+    const own = ['--initialize-timeout-ms', '60000', ...(whose === 'ours' ? [] : ['--no-web'])];
     this.process = spawn(
       NODE_22,
       [CLI[whose], 'serve', '--port', '0', '--restore-ask-user-question', ...own, ...args],

@@ -6,12 +6,12 @@ import type { Whose } from './programs.ts';
 const BLUE = { outcome: { outcome: 'selected', optionId: 'proceed_once' }, answers: { '0': 'Blue' } };
 const UNKNOWN = '11111111-1111-4111-8111-111111111111';
 
-const PAIRS: readonly { readonly name: string; readonly whose: Whose; readonly child: Whose }[] = [
-  { name: "our child under the reference's daemon", whose: 'reference', child: 'ours' },
-  { name: "the reference's child under our daemon", whose: 'ours', child: 'reference' },
-];
+const PAIRS = [
+  ["our child under the reference's daemon", 'reference', 'ours'],
+  ["the reference's child under our daemon", 'ours', 'reference'],
+] as const satisfies readonly (readonly [string, Whose, Whose])[];
 
-describe.each(PAIRS)('$name', ({ whose, child }) => {
+describe.each(PAIRS)('%s', (_, whose, child) => {
   test('[DM-13, ACP-12] a question outlives the child, then daemon and child, and the answer ends the turn', async () => {
     const place = await Place.make();
     const first = await MixedDaemon.start(whose, child, place);
@@ -39,10 +39,14 @@ describe.each(PAIRS)('$name', ({ whose, child }) => {
     });
     // Whoever loads meanwhile sees the same question.
     expect(await last.load(sessionId, 'you')).toMatchObject({ body: { attached: true, hasActivePrompt: true } });
+    // A prompt that comes meanwhile waits for the answer.
+    expect((await last.prompt(sessionId, 'and then', again.body.clientId)).status).toBe(202);
     const vote = `/session/${sessionId}/permission/${third.data.requestId}`;
     expect(await last.post(vote, BLUE, again.body.clientId)).toMatchObject({ status: 200, body: {} });
     expect((await events.next('turn_complete')).data).toMatchObject({ stopReason: 'end_turn' });
     expect(await last.post(vote, BLUE, again.body.clientId)).toMatchObject({ status: 404 });
+    expect((await events.next('turn_complete')).data).toMatchObject({ stopReason: 'end_turn' });
+    expect((await last.get(`/session/${sessionId}/status`)).body).toMatchObject({ hasActivePrompt: false });
     const told = place.model.asked.flatMap(({ responses }) => responses);
     expect(told).toEqual([expect.stringContaining('Blue')]);
     const responses = place.records(sessionId).filter(({ type }) => type === 'tool_result');
@@ -72,6 +76,12 @@ describe.each(PAIRS)('$name', ({ whose, child }) => {
     expect((await daemon.post(`/session/${sessionId}/cancel`, {}, clientId)).status).toBe(204);
     expect((await events.next('turn_complete')).data).toMatchObject({ stopReason: 'cancelled' });
     expect((await daemon.post(`/session/${sessionId}/continue`, {}, clientId)).body).toMatchObject({ accepted: false });
+
+    await daemon.prompt(sessionId, '[[ask]] which', clientId);
+    await events.next('permission_request');
+    expect((await daemon.post(`/session/${sessionId}/cancel`, {}, clientId)).status).toBe(204);
+    expect((await events.next('turn_complete')).data).toMatchObject({ stopReason: 'cancelled' });
+    expect((await daemon.load(sessionId, clientId)).body).toMatchObject({ attached: true, hasActivePrompt: false });
 
     const fork = await daemon.post(`/session/${sessionId}/branch`, { name: 'fork' }, clientId);
     expect(fork).toMatchObject({ status: 201, body: { hasActivePrompt: false } });

@@ -40,6 +40,7 @@ function replyTo({ text, responses }: LastTurn): Reply {
   if (mark === 'write')
     return { calls: [{ name: 'write_file', args: { file_path: wordAfter(text), content: 'hi\n' } }] };
   if (mark === 'sleep') return { text: 'SLEEPING' };
+  if (text.includes('<state_snapshot>')) return { text: '<state_snapshot>WHAT WAS SAID</state_snapshot>' };
   if (responses.length > 0) return { text: `ECHO ${responses.join(' | ')}` };
   return { text: 'PLAIN REPLY' };
 }
@@ -52,6 +53,8 @@ export interface ModelServer {
   readonly env: Readonly<Record<'gemini' | 'openai', Readonly<Record<string, string>>>>;
   /** The last turn of each request so far. */
   readonly asked: readonly LastTurn[];
+  /** The names of the tools that the last request offered. */
+  offered(): readonly string[];
   close(): Promise<void>;
 }
 
@@ -59,16 +62,18 @@ export async function startModel(): Promise<ModelServer> {
   const asked: LastTurn[] = [];
   const held = new Set<ServerResponse>();
   let calls = 0;
+  let offered: readonly string[] = [];
   const server = createServer(async (request, response) => {
-    const body = await bodyOf(request);
+    const { body, tokens } = await bodyOf(request);
     const gemini = request.url?.includes('/models/') === true && request.url.includes(':');
     const last = gemini ? lastOfGemini(body) : lastOfOpenai(body);
     asked.push(last);
+    offered = toolsOf(body);
     const reply = replyTo(last);
     const ids = reply.calls?.map(() => `call_interop_${++calls}`) ?? [];
     const whole = gemini ? !request.url?.includes(':stream') : body.stream !== true;
     response.writeHead(200, { 'content-type': whole ? 'application/json' : 'text/event-stream' });
-    response.write(gemini ? geminiText(reply, ids, whole) : openaiText(reply, ids, whole));
+    response.write(gemini ? geminiText(reply, ids, tokens, whole) : openaiText(reply, ids, tokens, whole));
     // It never ends what it says: the turn has to be cancelled.
     if (reply.text === 'SLEEPING') held.add(response);
     else response.end(gemini || whole ? '' : 'data: [DONE]\n\n');
@@ -78,6 +83,7 @@ export async function startModel(): Promise<ModelServer> {
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return {
     asked,
+    offered: () => offered,
     env: {
       gemini: { GEMINI_API_KEY: 'none', GEMINI_MODEL: 'fake-model', GOOGLE_GEMINI_BASE_URL: url },
       openai: { OPENAI_API_KEY: 'none', OPENAI_MODEL: 'fake-model', OPENAI_BASE_URL: `${url}/v1` },
@@ -91,14 +97,20 @@ export async function startModel(): Promise<ModelServer> {
   };
 }
 
-async function bodyOf(request: IncomingMessage): Promise<Json> {
+/** A request with about as many tokens as its text would have. */
+async function bodyOf(request: IncomingMessage): Promise<{ readonly body: Json; readonly tokens: number }> {
   let text = '';
   for await (const chunk of request.setEncoding('utf8')) text += chunk;
-  return text === '' ? {} : JSON.parse(text);
+  return { body: text === '' ? {} : JSON.parse(text), tokens: Math.ceil(text.length / 4) };
+}
+
+function toolsOf({ tools = [] }: Json): string[] {
+  return tools.flatMap((tool: Json) => tool.functionDeclarations ?? tool.function ?? []).map(({ name }: Json) => name);
 }
 
 function lastOfGemini({ contents = [] }: Json): LastTurn {
-  const parts: Json[] = contents.at(-1)?.parts ?? [];
+  const turn: Json[] = contents.slice(contents.findLastIndex(({ role }: Json) => role === 'model') + 1);
+  const parts: Json[] = turn.flatMap((content) => content.parts ?? []);
   return {
     text: parts.flatMap(({ text }) => text ?? []).join('\n'),
     responses: parts.flatMap(({ functionResponse }) => (functionResponse ? outcomeOf(functionResponse.response) : [])),
@@ -115,21 +127,21 @@ function lastOfOpenai({ messages = [] }: Json): LastTurn {
   return { text: of('user').join('\n'), responses: of('tool') };
 }
 
-function geminiText({ text, calls = [] }: Reply, ids: readonly string[], whole: boolean): string {
+function geminiText({ text, calls = [] }: Reply, ids: readonly string[], tokens: number, whole: boolean): string {
   const parts = [
     ...(text === undefined ? [] : [{ text }]),
     ...calls.map((call, at) => ({ functionCall: { id: ids[at], ...call } })),
   ];
   const chunk = {
     candidates: [{ content: { role: 'model', parts }, ...(text !== 'SLEEPING' && { finishReason: 'STOP' }), index: 0 }],
-    usageMetadata: { promptTokenCount: 11, candidatesTokenCount: 7, totalTokenCount: 18 },
+    usageMetadata: { promptTokenCount: tokens, candidatesTokenCount: 7, totalTokenCount: tokens + 7 },
   };
   return whole ? JSON.stringify(chunk) : `data: ${JSON.stringify(chunk)}\r\n\r\n`;
 }
 
-function openaiText({ text, calls = [] }: Reply, ids: readonly string[], whole: boolean): string {
+function openaiText({ text, calls = [] }: Reply, ids: readonly string[], tokens: number, whole: boolean): string {
   const finish_reason = calls.length > 0 ? 'tool_calls' : 'stop';
-  const usage = { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 };
+  const usage = { prompt_tokens: tokens, completion_tokens: 7, total_tokens: tokens + 7 };
   const tool_calls = calls.map(({ name, args }, index) => ({
     index,
     id: ids[index],

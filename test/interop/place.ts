@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { Home } from '../support/peer.ts';
@@ -26,6 +26,9 @@ export class Place {
       privacy: { usageStatisticsEnabled: false },
       telemetry: { enabled: false },
       general: { enableAutoUpdate: false },
+      // What it asks the model besides a turn would only take time.
+      memory: { enableManagedAutoMemory: false, enableManagedAutoDream: false },
+      ui: { enableFollowupSuggestions: false },
     };
     mkdirSync(join(this.home.path, '.qwen'));
     writeFileSync(join(this.home.path, '.qwen/settings.json'), JSON.stringify(settings));
@@ -34,7 +37,11 @@ export class Place {
   static async make(provider: Provider = 'gemini'): Promise<Place> {
     const model = await startModel();
     onTestFinished(() => model.close());
-    return new Place(model, provider);
+    const place = new Place(model, provider);
+    onTestFinished(() => {
+      for (const pid of place.processes()) process.kill(pid, 'SIGKILL');
+    });
+    return place;
   }
 
   /** All of the environment that a program gets here. */
@@ -47,6 +54,11 @@ export class Place {
       QWEN_ACP_INTEROP_RUN: process.env['QWEN_ACP_INTEROP_RUN'] ?? 'by hand',
       ...this.model.env[this.provider],
     };
+  }
+
+  /** The processes that were started here, by whomever, and still run. */
+  processes(): number[] {
+    return runningWith(`HOME=${this.home.path}`);
   }
 
   /** The transcript of a session, in the place where both keep it. */
@@ -66,6 +78,23 @@ export class Place {
 
   records(sessionId: string): Json[] {
     return linesOf(this.text(sessionId));
+  }
+}
+
+/** The ids of the processes that have this in their environment. */
+function runningWith(entry: string): number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .filter((pid) => environmentOf(pid).split('\0').includes(entry))
+    .map(Number);
+}
+
+/** Of a process that is there and not a zombie; empty otherwise. */
+function environmentOf(pid: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/environ`, 'utf8');
+  } catch {
+    return '';
   }
 }
 

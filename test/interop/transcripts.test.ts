@@ -32,6 +32,7 @@ async function write(whose: Whose, place: Place): Promise<Written> {
   await played('two calls answered', '[[batch]] hi', submit({ '0': 'Red' }), submit({ '0': 'Large' }));
   await played('two calls, the second declined', '[[batch]] hi', submit({ '0': 'Red' }), DECLINE);
   written['cancelled'] = await cancelled(peer, place);
+  if (compresses(peer)) Object.assign(written, await compressed(peer, place));
   for (const [name, text] of [
     ['dangling', '[[ask]] hi'],
     ['dangling batch', '[[batch]] hi'],
@@ -46,6 +47,31 @@ async function write(whose: Whose, place: Place): Promise<Written> {
   }
   await peer.kill();
   await overtake(whose, place, written['overtaken'] as string);
+  return written;
+}
+
+/** An agent that can compress a session names the command. */
+const compresses = (peer: Peer): boolean =>
+  peer.updates().some((update) => {
+    if (update.sessionUpdate !== 'available_commands_update') return false;
+    return update.availableCommands.some(({ name }) => name === 'compress');
+  });
+
+/** A session that was compressed, and one that asks behind a compression. */
+async function compressed(peer: Peer, place: Place): Promise<Written> {
+  const written: Record<string, string> = {};
+  for (const name of ['compressed', 'compressed and dangling']) {
+    const sessionId = await newSession(peer, place);
+    for (const text of ['one', 'two '.repeat(9_000), 'three', 'four', 'five']) await peer.prompt(sessionId, text);
+    await peer.prompt(sessionId, '/compress');
+    await peer.prompt(sessionId, 'and then');
+    expect(place.text(sessionId)).toContain('chat_compression');
+    written[name] = sessionId;
+  }
+  const asking = written['compressed and dangling'] as string;
+  peer.prompt(asking, '[[ask]] hi').catch(() => {});
+  await peer.question();
+  await until(() => place.text(asking).includes('functionCall'));
   return written;
 }
 
@@ -88,8 +114,40 @@ async function read(whose: Whose, place: Place, written: Written, restore: boole
   return shown;
 }
 
-/** Leaves out what is worded by the program that reads. */
+/** One asks and dies, the other asks again and goes on, and so on in one session. */
+async function inTurns(place: Place, first: Whose): Promise<string> {
+  let peer = await startAgent(first, place);
+  const sessionId = await newSession(peer, place);
+  const second: Whose = first === 'ours' ? 'reference' : 'ours';
+  for (const [round, next] of ([second, first, second, first] as const).entries()) {
+    const calls = place.text(sessionId).split('functionCall').length;
+    peer.prompt(sessionId, round % 2 === 0 ? '[[ask]] hi' : '[[batch]] hi').catch(() => {});
+    await peer.question();
+    await until(() => place.text(sessionId).split('functionCall').length > calls);
+    await peer.kill();
+    peer = await startAgent(next, place);
+    expect((await load(peer, place, sessionId)).result._meta[HINT]).toBe(true);
+    if (round === 1) {
+      await peer.prompt(sessionId, 'never mind');
+      continue;
+    }
+    const turn = peer.restore(sessionId);
+    (await peer.question()).answer(submit({ '0': `round ${round}` }));
+    if (round % 2 === 1) (await peer.question()).answer(DECLINE);
+    expect(await turn).toMatchObject({ stopReason: 'end_turn' });
+    await peer.prompt(sessionId, 'and then');
+  }
+  await peer.kill('SIGTERM');
+  return sessionId;
+}
+
+/** Leaves out what is worded by the program that reads, and what docs/INTEROP.md says of commands' replies. */
 function comparable(update: Json): Json {
+  if (update._meta?.source === 'slash_command' || update.content?.text?.includes('Context compressed')) {
+    const { source: _, contextCompression: __, ...meta } = update._meta;
+    const text = update.content.text.replaceAll('  \n', '\n');
+    return { ...update, content: { ...update.content, text }, _meta: meta };
+  }
   if (update.sessionUpdate !== 'tool_call_update' || update.status !== 'failed') return update;
   return { ...update, content: '<why it failed>' };
 }
@@ -108,5 +166,17 @@ describe.each(['ours', 'reference'] as const)('what %s wrote', (writer) => {
       expect(ours['dangling batch'].asksAgain).toBe(restore);
       expect(ours['overtaken'].asksAgain).toBe(false);
     }
+  });
+});
+
+describe.each(['ours', 'reference'] as const)('a session that %s began and both wrote by turns', (first) => {
+  test('[TR-1, TR-9, RS-4, BT-5] is shown alike by both, and the model is told every answer once', async () => {
+    const place = await Place.make();
+    const sessionId = await inTurns(place, first);
+    const ours = await read('ours', place, { session: sessionId }, true);
+    const reference = await read('reference', place, { session: sessionId }, true);
+    expect(ours).toEqual(reference);
+    const told = place.model.asked.flatMap(({ responses }) => responses).join('\n');
+    for (const round of [0, 2, 3]) expect(told.split(`round ${round}`)).toHaveLength(2);
   });
 });
