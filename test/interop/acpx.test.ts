@@ -73,8 +73,7 @@ test('[ACP-2, ACP-3, RS-5, RS-7] acpx: a session, prompts, its policies, modes, 
   expect((await acpx(place, 'status')).stdout).toContain('status: running');
 
   // The agent is gone; the next prompt goes on in the same session.
-  const agents = place.processes();
-  for (const pid of agents) process.kill(pid, 'SIGKILL');
+  place.endProcesses();
   await until(() => place.processes().length === 0);
   const resumed = await frames(place, '--ttl', '60', 'prompt', 'again');
   expect(sessionOf(resumed)).toBe(sessionId);

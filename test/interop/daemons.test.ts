@@ -1,10 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { MixedDaemon, until } from './daemon.ts';
-import { Place } from './place.ts';
+import { Place, type Provider } from './place.ts';
 import type { Whose } from './programs.ts';
 
 const BLUE = { outcome: { outcome: 'selected', optionId: 'proceed_once' }, answers: { '0': 'Blue' } };
 const UNKNOWN = '11111111-1111-4111-8111-111111111111';
+
+/** Each child in front of another dialect of the model. */
+const PROVIDER = { ours: 'gemini', reference: 'openai' } as const satisfies Record<Whose, Provider>;
 
 const PAIRS = [
   ["our child under the reference's daemon", 'reference', 'ours'],
@@ -13,7 +16,7 @@ const PAIRS = [
 
 describe.each(PAIRS)('%s', (_, whose, child) => {
   test('[DM-13, ACP-12] a question outlives the child, then daemon and child, and the answer ends the turn', async () => {
-    const place = await Place.make();
+    const place = await Place.make(PROVIDER[child]);
     const first = await MixedDaemon.start(whose, child, place);
     const asked = await first.ask();
     const { sessionId } = asked;
@@ -57,7 +60,7 @@ describe.each(PAIRS)('%s', (_, whose, child) => {
   });
 
   test('[DM-13, ACP-12] sessions are opened, cancelled, branched, continued, closed and loaded again', async () => {
-    const place = await Place.make();
+    const place = await Place.make(PROVIDER[child]);
     const daemon = await MixedDaemon.start(whose, child, place);
     const { sessionId, clientId, events } = await daemon.open();
     await daemon.prompt(sessionId, 'hi', clientId);
@@ -106,7 +109,7 @@ describe.each(PAIRS)('%s', (_, whose, child) => {
   });
 
   test('[DM-13, BT-1, DM-11] a question that was asked again outlives a clean stop', async () => {
-    const place = await Place.make();
+    const place = await Place.make(PROVIDER[child]);
     const first = await MixedDaemon.start(whose, child, place);
     const { sessionId } = await first.ask();
     // The reference's child keeps a question that is asked for the first time over a crash only.

@@ -38,9 +38,7 @@ export class Place {
     const model = await startModel();
     onTestFinished(() => model.close());
     const place = new Place(model, provider);
-    onTestFinished(() => {
-      for (const pid of place.processes()) process.kill(pid, 'SIGKILL');
-    });
+    onTestFinished(() => place.endProcesses());
     return place;
   }
 
@@ -59,6 +57,17 @@ export class Place {
   /** The processes that were started here, by whomever, and still run. */
   processes(): number[] {
     return runningWith(`HOME=${this.home.path}`);
+  }
+
+  /** Kills them, each by its id. */
+  endProcesses(): void {
+    for (const pid of this.processes()) {
+      try {
+        process.kill(pid, 'SIGKILL');
+      } catch {
+        // It ended meanwhile.
+      }
+    }
   }
 
   /** The transcript of a session, in the place where both keep it. */
