@@ -158,6 +158,7 @@ function cutEvent(event: ReadEvent): ReadEvent {
     case 'progress':
       return 'text' in event.shown ? { ...event, shown: { text: cut(event.shown.text) } } : event;
     case 'usage':
+    case 'cancelled':
       return event;
   }
 }

@@ -1,6 +1,8 @@
 import type { ContentBlock, PlanEntryStatus, SessionUpdate, ToolCallContent } from '@agentclientprotocol/sdk';
 import type { Part } from '@google/genai';
 import {
+  CANCELLED_TURN,
+  DISCRETE_MESSAGE,
   DURATION_MS,
   PHASE,
   PROMPT_ID,
@@ -44,6 +46,12 @@ export function sessionUpdate(event: ReadEvent, cwd: string): SessionUpdate | un
       };
     case 'usage':
       return { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: '' }, _meta: usageMeta(event) };
+    case 'cancelled':
+      return {
+        sessionUpdate: 'agent_message_chunk',
+        content: { type: 'text', text: '' },
+        _meta: { [DISCRETE_MESSAGE]: true, [CANCELLED_TURN]: event.turn, ...sourceMeta(event.source) },
+      };
     case 'call':
       if (event.name === TODO_WRITE) return undefined;
       return event.phase === 'running' ? runningUpdate(event, cwd) : callUpdate(event, cwd);

@@ -61,6 +61,10 @@ export const TIMESTAMP = 'timestamp';
 export const USAGE = 'usage';
 /** On a message chunk with usage: how long the model took, in ms. */
 export const DURATION_MS = 'durationMs';
+/** On a replayed message chunk without text: a person ended the turn here; says which turn, when and after how long. */
+export const CANCELLED_TURN = 'promptCancelled';
+/** On a replayed message chunk: it stands for itself and is not joined with its neighbours. */
+export const DISCRETE_MESSAGE = 'qwenDiscreteMessage';
 /** On a replayed user message: the daemon's id of the prompt. */
 export const PROMPT_ID = 'promptId';
 

@@ -70,7 +70,16 @@ export type SessionEvent =
       readonly displayJson?: Uint8Array;
       readonly ok: boolean;
       readonly source: EventSource;
-    };
+    }
+  /** A person ended the turn here. Replayed only: a client that sees it live gets the prompt's answer. */
+  | { readonly kind: 'cancelled'; readonly turn: CancelledTurn; readonly source: EventSource };
+
+/** Times are milliseconds, `cancelledAt` since the epoch. */
+export interface CancelledTurn {
+  readonly promptId: string;
+  readonly cancelledAt: number;
+  readonly elapsedMs: number;
+}
 
 /** One question of `ask_user_question`, as the model wrote it. */
 export interface Question {

@@ -1,5 +1,5 @@
 import type { Part } from '@google/genai';
-import type { EventSource, SessionEvent, UsageMetadata } from './ports.ts';
+import type { CancelledTurn, EventSource, SessionEvent, UsageMetadata } from './ports.ts';
 import { millisecondsOf } from './raw-result.ts';
 import { HISTORY_GAP } from './texts.ts';
 import type { TranscriptRecord } from './transcript.ts';
@@ -40,6 +40,11 @@ export class RecordEvents {
   call(callId: string, name: string, args: Readonly<Record<string, unknown>>): void {
     this.#alone();
     this.list.push({ kind: 'call', phase: 'recorded', callId, name, args, source: this.source });
+  }
+
+  cancelled(turn: CancelledTurn): void {
+    this.#alone();
+    this.list.push({ kind: 'cancelled', turn, source: this.source });
   }
 
   #segment(kind: 'user' | 'text' | 'thought'): number {

@@ -4,7 +4,8 @@ import type { EventSource, SessionEvent } from './ports.ts';
 import { isObject } from './record-bytes.ts';
 import { gapNotice, RecordEvents } from './replay-events.ts';
 import { HISTORY_GAP, RESULT_NOT_IN_HISTORY } from './texts.ts';
-import type { TranscriptRecord } from './transcript.ts';
+import { SUBTYPE, type TranscriptRecord } from './transcript.ts';
+import { cancelledTurn } from './turn-result.ts';
 
 /** Which calls without a result a replay leaves in progress; all others it closes as failed. */
 export interface LeftOpen {
@@ -16,7 +17,7 @@ export interface LeftOpen {
 
 const SLASH_COMMAND = 'slash_command';
 /** The system records that a replay reads; all others it never shows. */
-export const REPLAYED_SYSTEM: ReadonlySet<string> = new Set([SLASH_COMMAND]);
+export const REPLAYED_SYSTEM: ReadonlySet<string> = new Set([SLASH_COMMAND, SUBTYPE.turnResult]);
 
 interface PendingCall {
   readonly name: string;
@@ -126,8 +127,10 @@ export class Replay {
 /** A file can hold anything; a client refuses an update whose ids are no text. */
 const givenId = (id: unknown): string | undefined => (typeof id === 'string' && id !== '' ? id : undefined);
 
-/** What a command of the client's own printed was never in a message. */
+/** What a command of the client's own printed was never in a message, nor that a person ended a turn. */
 function replaySystem({ subtype, systemPayload }: TranscriptRecord, events: RecordEvents): void {
+  const turn = subtype === SUBTYPE.turnResult ? cancelledTurn(systemPayload) : undefined;
+  if (turn) events.cancelled(turn);
   if (subtype !== SLASH_COMMAND || !isObject(systemPayload) || systemPayload['phase'] !== 'result') return;
   const items: unknown = systemPayload['outputHistoryItems'];
   if (!Array.isArray(items)) return;

@@ -1,3 +1,5 @@
+import type { CancelledTurn } from './ports.ts';
+import { isObject } from './record-bytes.ts';
 import type { RecordContext, RecordDraft } from './records.ts';
 import { systemRecord } from './records.ts';
 import { SUBTYPE } from './transcript.ts';
@@ -38,6 +40,16 @@ export function turnResultRecord(context: RecordContext, result: TurnResult): Re
     ...(answer.truncated ? { resultTruncated: true, resultCode: 'RESULT_TEXT_TRUNCATED' } : {}),
     ...(result.originatorClientId === undefined ? {} : { originatorClientId: result.originatorClientId }),
   });
+}
+
+/** What such a record's payload says of a turn that a person ended; undefined where it says something else. */
+export function cancelledTurn(payload: unknown): CancelledTurn | undefined {
+  if (!isObject(payload)) return undefined;
+  const { state, promptId, cancelledAt, startedAt = cancelledAt } = payload;
+  if (state !== 'cancelled' || typeof promptId !== 'string' || promptId === '') return undefined;
+  if (!Number.isFinite(cancelledAt) || !Number.isFinite(startedAt)) return undefined;
+  const at = cancelledAt as number;
+  return { promptId, cancelledAt: at, elapsedMs: Math.max(0, at - (startedAt as number)) };
 }
 
 function errorOf(message: string): { message: string; messageTruncated?: true } {

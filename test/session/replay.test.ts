@@ -6,6 +6,8 @@ import type { SessionEvent } from '../../src/session/ports.ts';
 import { type LeftOpen, Replay } from '../../src/session/replay.ts';
 import { NOTHING, replay, transcriptOf, Writer } from '../support/transcripts.ts';
 
+const CANCELLED_TURN = { state: 'cancelled', promptId: 'p', startedAt: 2, cancelledAt: 5, endedAt: 6 };
+
 /** Each event in a word or two. */
 function shown(writer: Writer, left: Partial<LeftOpen> = {}): string[] {
   const play = new Replay({ ...NOTHING, ...left });
@@ -82,6 +84,13 @@ describe('[TR-1] what nobody typed is shown as what it is', () => {
         outputHistoryItems: [{ type: 'info', text: 'out' }],
       }),
       ['out'],
+    ],
+    ['a turn that a person ended', new Writer().system('s', 'turn_result', CANCELLED_TURN), ['cancelled']],
+    ['a turn that ended by itself', new Writer().system('s', 'turn_result', { state: 'completed', promptId: 'p' }), []],
+    [
+      'a cancelled turn of no time',
+      new Writer().system('s', 'turn_result', { ...CANCELLED_TURN, cancelledAt: '5' }),
+      [],
     ],
     ['a command that is invoked', new Writer().system('s', 'slash_command', { phase: 'invocation' }), []],
     [

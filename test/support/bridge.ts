@@ -31,8 +31,6 @@ export const BLUE = { kind: 'selected', optionId: 'proceed_once', answers: { '0'
 interface Extras {
   /** The child's script, in place of the tap. */
   readonly script?: string;
-  /** The script behind the tap. */
-  readonly child?: string;
   /** What the scripted model plays. */
   readonly model?: object;
   readonly pingIntervalMs?: number;
@@ -47,12 +45,12 @@ export class Place {
 
   /** A daemon's core with its child behind a tap, shut down when the test ends. */
   bridge(options: Partial<ServeOptions> & Extras = {}): DaemonBridge {
-    const { script = TAP, child = CLI, model = RECORDED_SCRIPT, pingIntervalMs, ...serve } = options;
+    const { script = TAP, model = RECORDED_SCRIPT, pingIntervalMs, ...serve } = options;
     const modelScript = join(this.home, 'script.json');
     writeFileSync(modelScript, JSON.stringify(model));
     vi.stubEnv('QWEN_HOME', this.home);
     vi.stubEnv('TAP_LOG', this.tap);
-    vi.stubEnv('TAP_CHILD', child);
+    vi.stubEnv('TAP_CHILD', CLI);
     onTestFinished(() => void vi.unstubAllEnvs());
     const bridge = new DaemonBridge(
       { ...DEFAULTS, cwd: this.cwd, childArgs: ['--script', modelScript], ...serve },

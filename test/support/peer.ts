@@ -147,6 +147,8 @@ export const unattended = (reason: string) => ({ ...CANCELLED, _meta: { [CANCEL_
 
 export interface PeerOptions {
   readonly home?: Home;
+  /** Another agent's program and its first arguments, in place of ours. */
+  readonly command?: readonly [string, ...string[]];
   /** The switch; off unless set. */
   readonly restore?: boolean;
   readonly args?: readonly string[];
@@ -172,7 +174,8 @@ export function spawnChild(home: Home, options: Omit<PeerOptions, 'home'>): Chil
     const folder = tempFolder({ 'script.json': JSON.stringify(options.script ?? RECORDED_SCRIPT) });
     args.push('--script', join(folder, 'script.json'));
   }
-  return spawn(process.execPath, [options.cli ?? CLI, ...args, ...(options.args ?? [])], {
+  const [program, ...first] = options.command ?? [process.execPath, options.cli ?? CLI];
+  return spawn(program, [...first, ...args, ...(options.args ?? [])], {
     env: { PATH: process.env['PATH'], HOME: home.path, QWEN_HOME: home.path, ...options.env },
   });
 }
