@@ -158,6 +158,8 @@ function cutEvent(event: ReadEvent): ReadEvent {
     case 'progress':
       return 'text' in event.shown ? { ...event, shown: { text: cut(event.shown.text) } } : event;
     case 'usage':
+    case 'context':
+    case 'title':
       return event;
   }
 }

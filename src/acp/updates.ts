@@ -44,6 +44,10 @@ export function sessionUpdate(event: ReadEvent, cwd: string): SessionUpdate | un
       };
     case 'usage':
       return { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: '' }, _meta: usageMeta(event) };
+    case 'context':
+      return { sessionUpdate: 'usage_update', used: event.used, size: event.size };
+    case 'title':
+      return { sessionUpdate: 'session_info_update', title: event.title };
     case 'call':
       if (event.name === TODO_WRITE) return undefined;
       return event.phase === 'running' ? runningUpdate(event, cwd) : callUpdate(event, cwd);

@@ -4,7 +4,7 @@ import type { EventSource, SessionEvent } from './ports.ts';
 import { isObject } from './record-bytes.ts';
 import { gapNotice, RecordEvents } from './replay-events.ts';
 import { HISTORY_GAP, RESULT_NOT_IN_HISTORY } from './texts.ts';
-import type { TranscriptRecord } from './transcript.ts';
+import { SUBTYPE, type TranscriptRecord } from './transcript.ts';
 
 /** Which calls without a result a replay leaves in progress; all others it closes as failed. */
 export interface LeftOpen {
@@ -14,9 +14,8 @@ export interface LeftOpen {
   readonly waiting: ReadonlySet<string>;
 }
 
-const SLASH_COMMAND = 'slash_command';
 /** The system records that a replay reads; all others it never shows. */
-export const REPLAYED_SYSTEM: ReadonlySet<string> = new Set([SLASH_COMMAND]);
+export const REPLAYED_SYSTEM: ReadonlySet<string> = new Set([SUBTYPE.slashCommand]);
 
 interface PendingCall {
   readonly name: string;
@@ -128,7 +127,7 @@ const givenId = (id: unknown): string | undefined => (typeof id === 'string' && 
 
 /** What a command of the client's own printed was never in a message. */
 function replaySystem({ subtype, systemPayload }: TranscriptRecord, events: RecordEvents): void {
-  if (subtype !== SLASH_COMMAND || !isObject(systemPayload) || systemPayload['phase'] !== 'result') return;
+  if (subtype !== SUBTYPE.slashCommand || !isObject(systemPayload) || systemPayload['phase'] !== 'result') return;
   const items: unknown = systemPayload['outputHistoryItems'];
   if (!Array.isArray(items)) return;
   for (const item of items) {
