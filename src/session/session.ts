@@ -5,7 +5,7 @@ import type { Chat } from './chat.ts';
 import { type Command, commandOf } from './commands.ts';
 import type { DanglingCall } from './dangling.ts';
 import { callIdsOf, decideRestore, type Eligibility, findRestorableAskUserQuestion } from './eligibility.ts';
-import { classifyInterruption, type Interruption } from './interruption.ts';
+import { classifyInterruption, continuation, type Interruption } from './interruption.ts';
 import { recoveredAgentNotice, type Whereabouts, worktreeNotice } from './notices.ts';
 import { LiveHost } from './live-host.ts';
 import type { Model, ModelMenu, SessionClient, SessionEvent, ToolSetup, ToolSource } from './ports.ts';
@@ -197,8 +197,7 @@ export class Session {
   /** Whether the last turn can be gone on with. */
   async interruption(): Promise<{ readonly accepted: boolean; readonly interruption: Interruption }> {
     if (this.busy || this.#restorable() !== undefined) return { accepted: false, interruption: 'none' };
-    const interruption = classifyInterruption(await this.#chat.history());
-    return { accepted: interruption !== 'none', interruption };
+    return continuation(false, await this.#chat.history());
   }
 
   /** The trailing batch, when the switch is on and every call of it was opened by a load. */
