@@ -165,9 +165,12 @@ export class Agent {
     const { suppressRestore, replay } = readLoadMeta(_meta);
     const { connection, sessions } = this.#deps;
     const show = async (loaded: LoadedReplay) => {
+      const announce = () => this.#announceCommands(loaded.session.id);
       const bulk = replay.mode === 'bulk' ? await bulkReplay(loaded, replay.pageSize) : undefined;
       if (bulk === undefined) await streamReplay(loaded, (lines) => connection.notifyRaw(lines));
-      this.#announceCommands(loaded.session.id);
+      // As the reference does for a daemon, which takes what comes before the response for a part of the replay.
+      if (bulk !== undefined || this.#client.isDaemon) afterResponse(announce);
+      else announce();
       this.#askAgainAfter(loaded, afterResponse);
       return this.#loaded(loaded, bulk);
     };

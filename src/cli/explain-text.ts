@@ -38,9 +38,8 @@ function verdict({ restorable, reason, callIds }: Explanation): string {
 }
 
 function loadLine({ request, switchedOn, suppressed, asksAgain, showsFailed, reason }: LoadOutcome): string {
-  const situation = request.startsWith('session/')
-    ? `, switch ${switchedOn ? 'on' : 'off'}${suppressed ? ', suppressed' : ''}`
-    : '';
+  const situation =
+    request !== 'loadUpdates' ? `, switch ${switchedOn ? 'on' : 'off'}${suppressed ? ', suppressed' : ''}` : '';
   const does = asksAgain.length > 0 ? `leaves ${list(asksAgain)} open and gives the hint` : 'opens nothing';
   const shows = showsFailed.length > 0 ? `, shows ${list(showsFailed)} as failed` : '';
   return `  ${request}${situation}: ${does}${shows}${reason ? ` (${reason})` : ''}`;

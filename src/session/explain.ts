@@ -71,7 +71,7 @@ export interface ExplainedCall {
 
 /** What one request does to the calls that the conversation's end leaves open. */
 export interface LoadOutcome {
-  readonly request: 'session/load' | 'session/resume' | 'qwen/session/loadUpdates';
+  readonly request: 'load' | 'resume' | 'loadUpdates';
   readonly switchedOn: boolean;
   readonly suppressed: boolean;
   /** Ids of calls that will be asked again; the response carries the hint when there are any. */
@@ -151,7 +151,7 @@ function explainCall({ id, name, args }: ReturnType<typeof idCalls>[number]): Ex
 }
 
 function loadsOf(lastEntry: Content | undefined, dangling: readonly string[]): LoadOutcome[] {
-  const requests = ['session/load', 'session/resume'] as const;
+  const requests = ['load', 'resume'] as const;
   const outcomes = requests.flatMap((request) =>
     SITUATIONS.map((situation): LoadOutcome => {
       const eligibility = decideRestore({ ...situation, promptInFlight: false }, () => lastEntry);
@@ -160,12 +160,12 @@ function loadsOf(lastEntry: Content | undefined, dangling: readonly string[]): L
         request,
         ...situation,
         asksAgain: [...open],
-        showsFailed: request === 'session/resume' ? [] : dangling.filter((id) => !open.has(id)),
+        showsFailed: request === 'resume' ? [] : dangling.filter((id) => !open.has(id)),
         ...('reason' in eligibility && { reason: eligibility.reason }),
       };
     }),
   );
-  const saved = { request: 'qwen/session/loadUpdates', switchedOn: true, suppressed: false } as const;
+  const saved = { request: 'loadUpdates', switchedOn: true, suppressed: false } as const;
   return [...outcomes, { ...saved, asksAgain: [], showsFailed: dangling }];
 }
 

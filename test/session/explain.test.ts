@@ -241,7 +241,7 @@ test('[BT-7, LS-3] what explain says of any session is what a load and a continu
       writeFileSync(path, write(list));
       const explanation = explain(await inspectTranscript(path));
       const [on, suppressed, off] = [await open(true, false), await open(true, true), await open(false, false)];
-      const resumes = explanation.loads.filter(({ request }) => request === 'session/resume');
+      const resumes = explanation.loads.filter(({ request }) => request === 'resume');
       expect(resumes.map(({ asksAgain }) => asksAgain)).toEqual([on.ids, suppressed.ids, off.ids]);
       expect(explanation.callIds).toEqual(on.ids);
       const situation = { switchedOn: true, suppressed: false, promptInFlight: false };
