@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { utimesSync } from 'node:fs';
+import { utimesSync, writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { CWD, Home, Peer, RECORDED_SCRIPT, RESTORE, submit } from '../support/peer.ts';
 import { asks, COLOUR, dangling, modelSays, place, saidIn, userSays } from '../support/sessions.ts';
@@ -175,4 +175,19 @@ test('[BT-13] a daemon is sent no title that only the prompt gave', async () => 
   const id = await peer.newSession();
   await peer.prompt(id, 'hello');
   expect(updates(peer, id, 'session_info_update')).toEqual([]);
+});
+
+test('[CLI-6, ACP-2] /model offers what the settings list, and opens what is chosen', async () => {
+  const home = new Home();
+  const openai = ['one', 'two'].map((id) => ({ id, name: id.toUpperCase(), envKey: 'OPENAI_API_KEY' }));
+  writeFileSync(`${home.path}/settings.json`, JSON.stringify({ modelProviders: { openai } }));
+  const env = { OPENAI_API_KEY: 'key', OPENAI_MODEL: 'one' };
+  const peer = await Peer.start({ home, env, script: null, args: ['--auth-type', 'openai'] });
+  const id = await peer.newSession();
+  await peer.prompt(id, '/model');
+  expect(saidIn(peer, id)).toMatch(/uses `one`[\s\S]*`one\(openai\)`: ONE\n- `two\(openai\)`: TWO$/);
+  await peer.prompt(id, '/model two');
+  expect(saidIn(peer, id)).toMatch(/goes on with `two`\.$/);
+  await peer.prompt(id, '/model three');
+  expect(saidIn(peer, id)).toMatch(/no model "three"[^\n]*$/);
 });

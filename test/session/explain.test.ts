@@ -228,11 +228,11 @@ test('[BT-7, LS-3] what explain says of any session is what a load and a continu
   mkdirSync(dirname(path), { recursive: true });
   const unused = () => Promise.reject(new Error('no turn is run'));
   const open = async (switchedOn: boolean, suppressed: boolean) => {
-    const client = { update: () => undefined, ask: unused, drainQueue: unused };
+    const client = { update: () => undefined, ask: unused, approve: unused, drainQueue: unused };
     const log = { debug() {}, info() {}, warn() {}, error() {} };
-    const common = { client, model: unused, gitBranch: () => undefined, version: '0', env, log };
+    const common = { client, model: unused, tools: unused, gitBranch: () => undefined, version: '0', env, log };
     const sessions = new Sessions({ ...common, restoreAskUserQuestion: switchedOn });
-    const { session, open: ids } = await sessions.resume(SESSION, CWD, suppressed);
+    const { session, open: ids } = await sessions.resume(SESSION, CWD, suppressed, { roots: [], mcpServers: [] });
     const closings = await session.chat.closings();
     return { ids: [...ids], continued: await session.interruption(), closings, last: session.chat.lastEntry() };
   };
