@@ -21,9 +21,11 @@ import type { Loaded, LoadedReplay, Sessions } from '../session/sessions.ts';
 import type { PromptEnd, PromptRequest } from '../session/tracked-turn.ts';
 import { TurnStopped } from '../session/turn-host.ts';
 import { type ClientIdentity, identityOf } from './ask.ts';
+import { availableCommandsUpdate } from './commands.ts';
 import type { Connection } from './connection.ts';
 import { promptParts } from './content.ts';
 import { HangUpError, RequestError } from './errors.ts';
+import { sessionPage } from './listing.ts';
 import * as methods from './methods.ts';
 import { configOptions, isMode, MODE_OPTION, modeState } from './modes.ts';
 import { bulkReplay, replayUpdates } from './pages.ts';
@@ -65,10 +67,12 @@ export class Agent {
       models.authenticate(methodId);
       return {};
     });
-    connection.onRequest(methods.newSession, (params) => this.#newSession(params));
+    connection.onRequest(methods.newSession, (params, _, afterResponse) => this.#newSession(params, afterResponse));
     connection.onRequest(methods.loadSession, (params, _, afterResponse) => this.#load(params, afterResponse));
     connection.onRequest(methods.resumeSession, (params, _, afterResponse) => this.#resume(params, afterResponse));
-    connection.onRequest(methods.listSessions, (params) => this.#list(params));
+    connection.onRequest(methods.listSessions, (params) =>
+      sessionPage(sessions, { ...params, cwd: typeof params.cwd === 'string' ? absolute(params.cwd) : null }),
+    );
     connection.onRequest(methods.closeSession, ({ sessionId }) => this.#close(sessionId));
     connection.onRequest(methods.deleteSession, ({ sessionId }) => this.#delete(sessionId));
     connection.onRequest(methods.prompt, (params, signal) => this.#prompt(params, signal));
@@ -144,9 +148,13 @@ export class Agent {
     };
   }
 
-  async #newSession({ cwd, _meta, ...given }: acp.NewSessionRequest): Promise<acp.NewSessionResponse> {
+  async #newSession(
+    { cwd, _meta, ...given }: acp.NewSessionRequest,
+    afterResponse: AfterResponse,
+  ): Promise<acp.NewSessionResponse> {
     const { sessionId } = readNewSessionMeta(_meta);
     const session = await this.#deps.sessions.create(absolute(cwd), sessionId, setupOf(given));
+    afterResponse(() => this.#announceCommands(session.id));
     return { sessionId: session.id, ...shape(session) };
   }
 
@@ -157,10 +165,14 @@ export class Agent {
     const { suppressRestore, replay } = readLoadMeta(_meta);
     const { connection, sessions } = this.#deps;
     const show = async (loaded: LoadedReplay) => {
+      const announce = () => this.#announceCommands(loaded.session.id);
+      const bulk = replay.mode === 'bulk' ? await bulkReplay(loaded, replay.pageSize) : undefined;
+      if (bulk === undefined) await streamReplay(loaded, (lines) => connection.notifyRaw(lines));
+      // As the reference does for a daemon, which takes what comes before the response for a part of the replay.
+      if (bulk !== undefined || this.#client.isDaemon) afterResponse(announce);
+      else announce();
       this.#askAgainAfter(loaded, afterResponse);
-      if (replay.mode === 'bulk') return this.#loaded(loaded, await bulkReplay(loaded, replay.pageSize));
-      await streamReplay(loaded, (lines) => connection.notifyRaw(lines));
-      return this.#loaded(loaded);
+      return this.#loaded(loaded, bulk);
     };
     const delivered = () => responseDelivered(connection, afterResponse);
     const setup = setupOf(given);
@@ -177,6 +189,7 @@ export class Agent {
     const { sessions } = this.#deps;
     const setup = setupOf(given);
     const loaded = await named(sessionId, () => sessions.resume(sessionId, absolute(cwd), suppressRestore, setup));
+    afterResponse(() => this.#announceCommands(loaded.session.id));
     this.#askAgainAfter(loaded, afterResponse);
     return this.#loaded(loaded);
   }
@@ -203,11 +216,6 @@ export class Agent {
       if (error instanceof SessionFault && error.kind === 'unknown_session') return { updates: [] };
       throw error;
     }
-  }
-
-  async #list({ cwd }: acp.ListSessionsRequest): Promise<acp.ListSessionsResponse> {
-    const saved = await this.#deps.sessions.list(cwd === undefined || cwd === null ? undefined : absolute(cwd));
-    return { sessions: saved.map(({ sessionId, cwd, updatedAt }) => ({ sessionId, cwd, updatedAt })) };
   }
 
   async #close(sessionId: string): Promise<Record<string, never>> {
@@ -264,6 +272,12 @@ export class Agent {
     session.mode = value;
     await this.#announce(session);
     return { configOptions: configOptions(value) };
+  }
+
+  /** Goes out before whatever is sent later; a client that is gone meanwhile needs it no more. */
+  #announceCommands(sessionId: string): void {
+    const update = availableCommandsUpdate();
+    this.#deps.connection.notify(methods.sessionUpdate, { sessionId, update }).catch(() => {});
   }
 
   async #announce({ id, mode }: Session): Promise<void> {

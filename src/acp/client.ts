@@ -30,6 +30,8 @@ export class WireClient implements SessionClient {
   }
 
   update(session: SessionRef, event: SessionEvent): Promise<void> | undefined {
+    // The reference sends a daemon nothing but titles that a person or its model gave.
+    if (event.kind === 'title' && this.#client.isDaemon) return undefined;
     let frames = this.#frames.get(session);
     if (frames === undefined) {
       frames = new UpdateFrames(session.id, session.cwd);

@@ -159,6 +159,8 @@ function cutEvent(event: ReadEvent): ReadEvent {
       return 'text' in event.shown ? { ...event, shown: { text: cut(event.shown.text) } } : event;
     case 'usage':
     case 'cancelled':
+    case 'context':
+    case 'title':
       return event;
   }
 }

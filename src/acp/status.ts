@@ -1,4 +1,5 @@
 import type { Session } from '../session/session.ts';
+import { availableCommands } from './commands.ts';
 import type { LoadUpdatesResult, ResourceStatus } from './methods.ts';
 import type { JsonObject } from './params.ts';
 
@@ -64,7 +65,11 @@ export async function statsStatus(session: Session): Promise<JsonObject> {
   };
 }
 
-export const commandsStatus = ({ id }: Session): JsonObject => ({ v: 1, sessionId: id, availableCommands: [] });
+export const commandsStatus = ({ id }: Session): JsonObject => ({
+  v: 1,
+  sessionId: id,
+  availableCommands: availableCommands(),
+});
 export const tasksStatus = ({ id }: Session): JsonObject => ({ v: 1, sessionId: id, now: Date.now(), tasks: [] });
 export const goalStatus = (_: Session): JsonObject => ({
   snapshot: { v: 2, goal: null, activity: 'idle' },

@@ -55,6 +55,10 @@ export async function runStdioAgent(options: StdioAgentOptions): Promise<void> {
   const sessions = new Sessions({
     client: new WireClient(connection, client),
     model: models,
+    menu: {
+      choices: async (cwd) => models.choices(cwd).map(({ key, name }) => ({ id: key, description: name })),
+      select: (cwd, id) => models.open(cwd, id),
+    },
     async tools(session, setup) {
       const { openToolbox } = await import('./toolbox.ts');
       return await openToolbox({ connection, client, log }, session, setup);

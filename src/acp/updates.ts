@@ -52,6 +52,10 @@ export function sessionUpdate(event: ReadEvent, cwd: string): SessionUpdate | un
         content: { type: 'text', text: '' },
         _meta: { [DISCRETE_MESSAGE]: true, [CANCELLED_TURN]: event.turn, ...sourceMeta(event.source) },
       };
+    case 'context':
+      return { sessionUpdate: 'usage_update', used: event.used, size: event.size };
+    case 'title':
+      return { sessionUpdate: 'session_info_update', title: event.title };
     case 'call':
       if (event.name === TODO_WRITE) return undefined;
       return event.phase === 'running' ? runningUpdate(event, cwd) : callUpdate(event, cwd);

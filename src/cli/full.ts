@@ -1,4 +1,5 @@
 import yargs from 'yargs';
+import { EXPLAIN_OPTIONS, EXPLAIN_SESSION, type ExplainArguments, explainArguments } from './explain-options.ts';
 import { type ChildOptions, childOptions, OPTIONS, PARSER_CONFIGURATION, unknownNames, valueFault } from './options.ts';
 import {
   joinRepeats,
@@ -13,6 +14,7 @@ import {
 export type CommandLine =
   | { readonly kind: 'child'; readonly options: ChildOptions }
   | { readonly kind: 'serve'; readonly options: ServeArguments }
+  | { readonly kind: 'explain'; readonly options: ExplainArguments }
   /** Help or the version, for stdout; `note` is a line for stderr before it. */
   | { readonly kind: 'text'; readonly text: string; readonly note?: string }
   | { readonly kind: 'fault'; readonly text: string };
@@ -24,6 +26,7 @@ export async function parseCommandLine(argv: readonly string[], version: string)
   if (parsed.output !== '') return { kind: 'text', text: parsed.output };
   const values = parsed.argv;
   if (values['_']?.[0] === 'serve') return { kind: 'serve', options: serveArguments(values) };
+  if (values['_']?.[0] === 'explain') return { kind: 'explain', options: explainArguments(values) };
   if (values['acp'] === true) return { kind: 'child', options: childOptions(values) };
   const help = (await runYargs(['--help'], version)).output;
   if (values['restore-ask-user-question'] === true) {
@@ -46,14 +49,24 @@ async function runYargs(argv: readonly string[], version: string): Promise<Parse
     // Without it the texts would depend on LANG, half of them translated.
     .locale('en')
     .parserConfiguration(PARSER_CONFIGURATION)
-    .usage('$0 --acp [options]\n$0 serve [options]\n\nA coding agent whose questions survive a restart.')
+    .usage(
+      '$0 --acp [options]\n$0 serve [options]\n$0 explain <session>\n\nA coding agent whose questions survive a restart.',
+    )
     .command('serve', 'Run the HTTP daemon over the agent', (serve) => serve.options(SERVE_OPTIONS))
+    .command('explain <session>', 'Say whether a saved session can be asked again, and why', (explain) =>
+      explain.positional('session', EXPLAIN_SESSION).options(EXPLAIN_OPTIONS),
+    )
     .options(OPTIONS)
     .check((values) => {
       // Strict mode lets through what comes after a `--`, and some names that every object has.
       const serving = values._[0] === 'serve';
+      const explaining = values._[0] === 'explain';
       const unknown = serving ? unknownServeNames(values) : unknownNames(values);
-      const strays = [...values._.slice(serving ? 1 : 0), ...unknown.filter(isStray)];
+      const known = explaining ? ['session', ...Object.keys(EXPLAIN_OPTIONS)] : [];
+      const strays = [
+        ...values._.slice(serving || explaining ? 1 : 0),
+        ...unknown.filter((name) => isStray(name) && !known.includes(name)),
+      ];
       const wrong = valueFault(values) ?? (serving ? serveFault(values) : undefined);
       const fault = strays.length > 0 ? `Unknown argument: ${strays.join(', ')}` : wrong;
       if (fault !== undefined) throw new Error(fault);

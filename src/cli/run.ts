@@ -15,6 +15,11 @@ export async function runCommandLine(argv: readonly string[], version: string): 
       await runServe(asked.options, version);
       return undefined;
     }
+    case 'explain': {
+      const { runExplain } = await import('./explain.ts');
+      await runExplain(asked.options);
+      return undefined;
+    }
     case 'text':
       if (asked.note !== undefined) process.stderr.write(`${asked.note}\n`);
       process.stdout.write(`${asked.text}\n`);

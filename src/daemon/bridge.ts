@@ -20,7 +20,8 @@ import { Registry } from './registry.ts';
 import { requestEvent } from './replies.ts';
 import { Restores } from './restores.ts';
 import { ChannelSlot } from './slot.ts';
-import { savedStatus, sessionStatus, snapshotEvent } from './status.ts';
+import { savedSessions } from './saved.ts';
+import { savedStatus, sessionStatus, snapshotEvent, titled } from './status.ts';
 import { Turns } from './turns.ts';
 import { demandWorkspace } from './workspace.ts';
 
@@ -198,7 +199,10 @@ export class DaemonBridge implements Bridge {
     this.#demandOpen();
     demandWorkspace(this.#options.cwd, cwd);
     const saved = await this.#savedSessions();
-    const live = Array.from(this.#registry.live(), (entry) => this.#statusOf(entry));
+    const titles = new Map(saved.map(({ sessionId, title }) => [sessionId, title]));
+    const live = Array.from(this.#registry.live(), (entry) =>
+      titled(this.#statusOf(entry), titles.get(entry.sessionId)),
+    );
     const rest = saved.filter(({ sessionId }) => this.#registry.find(sessionId) === undefined);
     return { sessions: [...live, ...rest.map((session) => savedStatus({ ...session }))] };
   }
@@ -271,8 +275,7 @@ export class DaemonBridge implements Bridge {
   async #savedSessions(): Promise<acp.ListSessionsResponse['sessions']> {
     try {
       const { connection } = await this.#slot.get();
-      const { cwd } = this.#options;
-      return (await connection.request(methods.listSessions, { cwd }, { deadlineMs: CONTROL_DEADLINE_MS })).sessions;
+      return await savedSessions(connection, this.#options.cwd);
     } catch (error) {
       if (isMethodNotFound(error)) return [];
       throw toDaemonError(error);

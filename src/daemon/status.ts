@@ -26,6 +26,12 @@ export function sessionStatus(entry: SessionEntry, pending: readonly PendingInte
   };
 }
 
+/** A live session in the list, called as its transcript says where nothing else is known. */
+export function titled(status: Json, title: string | null | undefined): Json {
+  if (typeof title !== 'string' || status['displayName'] !== undefined) return status;
+  return { ...status, displayName: title };
+}
+
 /** A session that is only on disk, in the same fields. */
 export function savedStatus(saved: { readonly sessionId: string; readonly cwd: string } & Json): Json {
   const { sessionId, cwd, updatedAt, title } = saved;

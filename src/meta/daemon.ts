@@ -59,6 +59,9 @@ export function cancelledPermissionMeta(reason: CancelReason): Meta {
   return { [key.PERMISSION_CANCEL_REASON]: reason };
 }
 
+/** `_meta` of a request for the list of sessions: as many as a page may have. */
+export const listRequestMeta = (): Meta => ({ [key.LIST_SIZE]: 100 });
+
 /** The hint that a question can be asked again, and what else the response said, which a client may see. */
 export function takeRestoreHint(meta: unknown): { readonly restorable: boolean; readonly rest: Meta | undefined } {
   const restorable = own(meta, key.RESTORE_ASK_USER_QUESTION) === true;

@@ -68,5 +68,8 @@ export const DISCRETE_MESSAGE = 'qwenDiscreteMessage';
 /** On a replayed user message: the daemon's id of the prompt. */
 export const PROMPT_ID = 'promptId';
 
+/** On a request for the list of sessions: how many a page is to have. */
+export const LIST_SIZE = 'size';
+
 /** W3C Trace Context and Baggage: all that an outside caller's `_meta` may hand on. */
 export const TRACE_CONTEXT = ['traceparent', 'tracestate', 'baggage'] as const;

@@ -89,6 +89,11 @@ export function readNewSessionMeta(meta: unknown): { readonly sessionId?: string
   return sessionId ? { sessionId } : {};
 }
 
+export function readListMeta(meta: unknown): { readonly size?: number } {
+  const size = positiveInteger(own(meta, key.LIST_SIZE));
+  return size === undefined ? {} : { size };
+}
+
 /** Of the params or of the result of `initialize`. */
 export function readInitializeMeta(meta: unknown): HandshakeMeta {
   const activeWorkHeartbeat = readHeartbeat(own(meta, key.ACTIVE_WORK_HEARTBEAT));

@@ -45,6 +45,8 @@ export interface SelectableModelSource extends ModelSource {
    * `SessionFault` `invalid_params` for what is no choice.
    */
   select(cwd: string, key: string): ModelChoice;
+  /** The model of a choice, by its key or its id, for who wants it alone. Throws as `select` and the source itself do. */
+  open(cwd: string, key: string): Promise<Model>;
 }
 
 /** Chooses one model a workspace on first use and keeps it. Provider code is loaded by the first that needs it. */
@@ -84,18 +86,23 @@ export function createModelSource(options: ModelOptions): SelectableModelSource 
     chosen,
     choices,
     select(cwd: string, wanted: string) {
-      const found = choices(cwd);
-      const named = found.filter(({ id }) => id === wanted);
-      const choice = found.find(({ key }) => key === wanted) ?? (named.length === 1 ? named[0] : undefined);
-      if (choice === undefined) {
-        const keys = found.map(({ key }) => key).join(', ');
-        throw new SessionFault('invalid_params', `There is no model "${wanted}" to choose; there are: ${keys}.`);
-      }
+      const choice = choiceNamed(choices(cwd), wanted);
       selected.set(cwd, choice);
       models.delete(cwd);
       return choice;
     },
+    async open(cwd: string, wanted: string) {
+      return await openModel(options, () => around(cwd), choiceNamed(choices(cwd), wanted));
+    },
   });
+}
+
+function choiceNamed(found: readonly ModelChoice[], wanted: string): ModelChoice {
+  const named = found.filter(({ id }) => id === wanted);
+  const choice = found.find(({ key }) => key === wanted) ?? (named.length === 1 ? named[0] : undefined);
+  if (choice !== undefined) return choice;
+  const keys = found.map(({ key }) => key).join(', ');
+  throw new SessionFault('invalid_params', `There is no model "${wanted}" to choose; there are: ${keys}.`);
 }
 
 /** Reads what the choice depends on, anew each time: a person may have changed it. */

@@ -6,6 +6,7 @@ import { ModelTurn } from './model-turn.ts';
 import type { ModelFinish, SessionEvent, UsageMetadata } from './ports.ts';
 import { ASK_USER_QUESTION_DECLARATION, systemInstruction } from './question-tool.ts';
 import { apiResponseRecord, assistantRecord } from './records.ts';
+import { contextEvent } from './room.ts';
 import * as texts from './texts.ts';
 import { closedCard, endsProcess, stopKindOf, type TurnHost } from './turn-host.ts';
 
@@ -125,6 +126,8 @@ async function recordAnswer(host: TurnHost, answer: ModelTurn, heard: Heard): Pr
   host.inFlight = undefined;
   host.noticesLanded();
   if (usage !== undefined) await host.emit({ kind: 'usage', usage, durationMs });
+  const context = contextEvent(usage, model.contextWindow);
+  if (context !== undefined) await host.emit(context);
   return record.uuid;
 }
 

@@ -46,7 +46,8 @@ export function chainTo(links: Links, tip: number, wholeFile: boolean): Chain {
   return { records, gaps, strays: straysOf(links, tip, records, parents), complete: at !== UNKNOWN };
 }
 
-function resolveParents(links: Links, tip: number, wholeFile: boolean): Int32Array {
+/** The index of each record's parent up to `tip`: negative where it has none, or none that was read. */
+export function resolveParents(links: Links, tip: number, wholeFile: boolean): Int32Array {
   const { ids, parents } = links;
   const resolved = new Int32Array(tip + 1);
   let earlier: NearestById | undefined;

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { type Chain, chainTo } from './chain.ts';
 import { type ConversationItem, idOf } from './conversation-item.ts';
-import { type Links, readLinks } from './links.ts';
+import { type JudgedLine, type Links, readLinks } from './links.ts';
 import { readBytes } from './lines.ts';
 import { matchRawResult, type RawResult } from './raw-result.ts';
 import {
@@ -59,6 +59,20 @@ export class Conversation {
     this.last = tip.record;
     for (let at = tip.index + 1; at < links.count; at++) this.#unreadable.add(at);
     this.#chain = chainTo(links, tip.index, wholeFile);
+  }
+
+  /** All records of the file, those beside the conversation included. */
+  get links(): Links {
+    return this.#links;
+  }
+
+  get chain(): Chain {
+    return this.#chain;
+  }
+
+  /** Indexes in the links of records whose bodies turned out to be no JSON, as far as they were read. */
+  get unreadable(): ReadonlySet<number> {
+    return this.#unreadable;
   }
 
   /** How many records the chain has, as far as the file was read. */
@@ -230,9 +244,12 @@ async function findTip(file: TranscriptFile, links: Links): Promise<Tip> {
   return { index: -1, record: undefined };
 }
 
-/** Reads the links of the whole file. */
-export async function readConversation(file: TranscriptFile): Promise<Conversation> {
-  const links = await readLinks(file, 0);
+/** Reads the links of the whole file; `observe` is told of its lines. */
+export async function readConversation(
+  file: TranscriptFile,
+  observe?: (line: JudgedLine) => void,
+): Promise<Conversation> {
+  const links = await readLinks(file, 0, observe);
   return new Conversation(file, links, await findTip(file, links), true);
 }
 

@@ -27,23 +27,74 @@ const TAIL_BYTES = 8_192;
 /** Files read between two looks at the event loop; a few milliseconds. */
 const SLICE = 64;
 
+/** A place in the list: behind this session. Sessions that are written later come before it. */
+export interface ListPosition {
+  /** Of the session's last write; milliseconds since the epoch. */
+  readonly time: number;
+  /** Orders sessions of one time. */
+  readonly key: string;
+}
+
+export interface ListWanted {
+  /** Sessions of this working directory only. */
+  readonly cwd?: string | undefined;
+  readonly after?: ListPosition | undefined;
+  /** Default: all. */
+  readonly limit?: number;
+}
+
+export interface SessionPage {
+  readonly sessions: readonly SavedSession[];
+  /** Where the next page begins; undefined behind the last. */
+  readonly next: ListPosition | undefined;
+}
+
 /**
- * The sessions whose transcripts are in a folder, the newest write first. Reads a few kilobytes of each; what is no
- * transcript is left out, a missing folder is empty.
+ * The sessions whose transcripts are in these folders, the newest write first. Reads a few kilobytes of each that it
+ * lists; what is no transcript is left out, a missing folder is empty.
  */
-export async function listSessions(chatsDir: string): Promise<SavedSession[]> {
-  const found: { readonly session: SavedSession; readonly time: number }[] = [];
-  for (const [index, name] of namesIn(chatsDir).entries()) {
+export async function listSessions(chatsDirs: readonly string[], wanted: ListWanted = {}): Promise<SessionPage> {
+  const { cwd, after, limit = Number.POSITIVE_INFINITY } = wanted;
+  const candidates = chatsDirs.flatMap(candidatesIn);
+  const ordered = candidates.sort(newestFirst).filter((place) => after === undefined || newestFirst(after, place) < 0);
+  const sessions: SavedSession[] = [];
+  let last: ListPosition | undefined;
+  for (const [index, candidate] of ordered.entries()) {
     if (index % SLICE === SLICE - 1) await nextTurn();
-    const sessionId = name.slice(0, -SUFFIX.length);
-    if (!name.endsWith(SUFFIX) || !isStoredSessionId(sessionId)) continue;
-    const ends = readEnds(join(chatsDir, name));
-    const summary = ends && readSummary(sessionId, ends.head, ends.tail);
-    if (ends === undefined || summary === undefined) continue;
-    const updatedAt = new Date(ends.time).toISOString();
-    found.push({ session: { sessionId, path: join(chatsDir, name), ...summary, updatedAt }, time: ends.time });
+    const session = readSaved(candidate);
+    if (session === undefined || (cwd !== undefined && session.cwd !== cwd)) continue;
+    if (sessions.length === limit) return { sessions, next: last };
+    sessions.push(session);
+    last = { time: candidate.time, key: candidate.key };
   }
-  return found.sort((a, b) => b.time - a.time || compare(a.session, b.session)).map(({ session }) => session);
+  return { sessions, next: undefined };
+}
+
+interface Candidate extends ListPosition {
+  readonly sessionId: string;
+  readonly path: string;
+}
+
+function candidatesIn(chatsDir: string): Candidate[] {
+  const folder = basename(dirname(chatsDir));
+  return namesIn(chatsDir).flatMap((name) => {
+    const sessionId = name.slice(0, -SUFFIX.length);
+    if (!name.endsWith(SUFFIX) || !isStoredSessionId(sessionId)) return [];
+    const path = join(chatsDir, name);
+    const stats = lstatSync(path, { throwIfNoEntry: false });
+    if (!stats?.isFile()) return [];
+    return [{ sessionId, path, time: stats.mtimeMs, key: `${sessionId} ${folder}` }];
+  });
+}
+
+function newestFirst(a: ListPosition, b: ListPosition): number {
+  return b.time - a.time || (a.key < b.key ? -1 : a.key > b.key ? 1 : 0);
+}
+
+function readSaved({ sessionId, path, time }: Candidate): SavedSession | undefined {
+  const ends = readEnds(path);
+  const summary = ends && readSummary(sessionId, ends.head, ends.tail);
+  return summary && { sessionId, path, ...summary, updatedAt: new Date(time).toISOString() };
 }
 
 /** The `chats` folders of all working directories under a runtime folder. */
@@ -107,8 +158,6 @@ function namesIn(folder: string): string[] {
 interface Ends {
   readonly head: string;
   readonly tail: string;
-  /** Milliseconds since the epoch. */
-  readonly time: number;
 }
 
 /** Undefined for what is no regular file or cannot be read: one bad file does not hide the others. */
@@ -121,7 +170,6 @@ function readEnds(path: string): Ends | undefined {
     return {
       head: readAt(fd, 0, HEAD_BYTES),
       tail: readAt(fd, Math.max(0, stats.size - TAIL_BYTES), TAIL_BYTES),
-      time: stats.mtimeMs,
     };
   } catch {
     return undefined;
@@ -133,8 +181,4 @@ function readEnds(path: string): Ends | undefined {
 function readAt(fd: number, position: number, length: number): string {
   const bytes = Buffer.allocUnsafe(length);
   return bytes.toString('utf8', 0, readSync(fd, bytes, 0, length, position));
-}
-
-function compare(a: SavedSession, b: SavedSession): number {
-  return a.sessionId < b.sessionId ? -1 : 1;
 }

@@ -35,6 +35,8 @@ export function foldHistory(records: Iterable<TranscriptRecord>): SessionHistory
 /** {@link foldHistory} for records that come one by one. */
 export class HistoryFold {
   #contents: Content[] = [];
+  /** The user record that ends the history, and what was known before it: a command turns out to be none by its output. */
+  #lastUser: { readonly record: TranscriptRecord; readonly before: Ending } | undefined;
   /** The parts of the content that the tool results of the running batch are collected in. */
   #batch: Part[] | undefined;
   readonly #providerCallIds = new Map<string, string | null>();
@@ -74,9 +76,11 @@ export class HistoryFold {
     if (compressed) {
       this.#contents = [...compressed];
       this.#batch = undefined;
+      this.#lastUser = undefined;
       this.#lastPromptTokens = undefined;
       return;
     }
+    if (this.#lastUser && isCommandResult(record, this.#lastUser.record)) this.#takeBack(this.#lastUser.before);
     const payload = isObject(record.systemPayload) ? record.systemPayload : {};
     if (record.subtype === SUBTYPE.turnResult && typeof payload['state'] === 'string') {
       this.#lastTurnState = payload['state'];
@@ -86,8 +90,19 @@ export class HistoryFold {
     }
   }
 
+  /** The last user record was no message but a command. */
+  #takeBack({ lastResult, lastTurnState }: Ending): void {
+    this.#contents.pop();
+    this.#userTurns--;
+    this.#lastResult = lastResult;
+    this.#lastTurnState = lastTurnState;
+    this.#lastUser = undefined;
+  }
+
   #addMessage(record: TranscriptRecord, message: Content): void {
     const parts = message.parts ?? [];
+    const before = { lastResult: this.#lastResult, lastTurnState: this.#lastTurnState };
+    this.#lastUser = record.type === 'user' ? { record, before } : undefined;
     this.#lastTurnState = undefined;
     this.#lastResult = record.type === 'tool_result' ? record.toolCallResult : undefined;
     for (const { functionCall } of parts) if (functionCall?.id) this.#usedCallIds.add(functionCall.id);
@@ -117,6 +132,22 @@ export class HistoryFold {
   }
 }
 
+type Ending = Pick<SessionHistory, 'lastResult' | 'lastTurnState'>;
+
+/**
+ * Whether a record holds the output of a command that `previous`, the message before it, gave: then that message is no
+ * part of the API history, by the reference's rule.
+ */
+function isCommandResult({ subtype, systemPayload }: TranscriptRecord, previous: TranscriptRecord): boolean {
+  if (subtype !== SUBTYPE.slashCommand || !isObject(systemPayload)) return false;
+  const { phase, sentToModel, rawCommand, outputHistoryItems: items } = systemPayload;
+  if (phase !== 'result' || sentToModel === true || !Array.isArray(items) || items.length === 0) return false;
+  if (!items.every((item) => isObject(item) && item['type'] === 'assistant')) return false;
+  if (previous.type !== 'user' || previous.subtype !== undefined || previous.message?.role !== 'user') return false;
+  const [part, ...others] = previous.message.parts ?? [];
+  return others.length === 0 && part !== undefined && Object.keys(part).join() === 'text' && part.text === rawCommand;
+}
+
 /** Whether a record's message belongs to the API history. Types that this program does not know are kept, not sent. */
 function isMessageRecord({ type }: TranscriptRecord): boolean {
   return type === 'user' || type === 'assistant' || type === 'tool_result';
@@ -133,17 +164,33 @@ function isContent(value: unknown): boolean {
   return isObject(value) && Array.isArray(value['parts']) && value['parts'].every(isObject);
 }
 
+/** The last entry of an API history, and the record that it stands in. */
+export interface LastEntry {
+  /** Null where a compression emptied the history. */
+  readonly content: Content | null;
+  readonly record: TranscriptRecord;
+}
+
 /**
  * The last entry of the API history that the records, in order, lead to; a batch's results are one entry each here.
- * Undefined where the records hold none; null where a compression emptied the history.
+ * Undefined where the records hold none.
  */
-export function lastEntryOf(records: readonly TranscriptRecord[]): Content | null | undefined {
+export function lastEntryIn(records: readonly TranscriptRecord[]): LastEntry | undefined {
+  let output: TranscriptRecord | undefined;
   for (const record of records.toReversed()) {
     const compressed = compressedHistory(record);
-    if (compressed) return compressed.at(-1) ?? null;
-    if (isMessageRecord(record) && record.message) return record.message;
+    if (compressed) return { content: compressed.at(-1) ?? null, record };
+    if (record.subtype === SUBTYPE.slashCommand) output = record;
+    if (!isMessageRecord(record) || !record.message) continue;
+    if (output === undefined || !isCommandResult(output, record)) return { content: record.message, record };
+    output = undefined;
   }
   return undefined;
+}
+
+/** {@link lastEntryIn} without its record: undefined where there is none, null where a compression emptied the history. */
+export function lastEntryOf(records: readonly TranscriptRecord[]): Content | null | undefined {
+  return lastEntryIn(records)?.content;
 }
 
 const PROMPT_TURN = /########(\d{1,9})$/;

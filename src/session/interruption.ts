@@ -26,3 +26,12 @@ export function classifyInterruption(history: TurnEnd & Pick<SessionHistory, 'co
   if (last.role === 'model') return 'none';
   return last.parts?.some(({ functionResponse }) => functionResponse) ? 'interrupted_turn' : 'interrupted_prompt';
 }
+
+/** Whether a turn can be gone on with. `asked`: its question is open, and asking again is how it goes on. */
+export function continuation(
+  asked: boolean,
+  history: TurnEnd & Pick<SessionHistory, 'contents'>,
+): { readonly accepted: boolean; readonly interruption: Interruption } {
+  const interruption = asked ? 'none' : classifyInterruption(history);
+  return { accepted: interruption !== 'none', interruption };
+}

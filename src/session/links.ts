@@ -1,4 +1,4 @@
-import { forEachLine } from './lines.ts';
+import { forEachLine, type OnLine } from './lines.ts';
 import { hashOf, matchHead, NO_PARENT, newHead, parseRecord, RECORD_START, typeCodeOf } from './record-bytes.ts';
 import type { TranscriptFile } from './transcript-file.ts';
 
@@ -18,6 +18,8 @@ export class Links {
   types = new Uint8Array(FIRST_CAPACITY);
   /** Lines that are no records; a torn last line is not among them. */
   corrupt = 0;
+  /** Those of them that were too long to be read. */
+  oversized = 0;
 
   push(offset: number, length: number, id: number, parent: number, type: number): void {
     if (this.count === this.offsets.length) this.#grow();
@@ -44,17 +46,31 @@ function grown<T extends Float64Array | Uint32Array | Uint8Array>(from: T, to: T
   return to;
 }
 
+/** A line as {@link readLinks} judged it; the bytes are valid until the observer returns. */
+export interface JudgedLine {
+  readonly bytes: Buffer;
+  /** From the start of the file. */
+  readonly offset: number;
+  readonly terminated: boolean;
+  readonly isRecord: boolean;
+  readonly corrupt: boolean;
+}
+
 /**
  * Reads the links of every record from byte `start` of the file to its end. Where `start` is not 0, the line in which it
- * lies is left out.
+ * lies is left out. `observe` is told of each line that is short enough to be read.
  */
-export async function readLinks(file: TranscriptFile, start: number): Promise<Links> {
+export async function readLinks(
+  file: TranscriptFile,
+  start: number,
+  observe?: (line: JudgedLine) => void,
+): Promise<Links> {
   const links = new Links();
   const head = newHead();
   let chunk = Number.NaN;
   let nextStart = 0;
   let cut = start > 0;
-  const oversized = await forEachLine(file, start, (buffer, lineFrom, lineTo, offset, terminated) => {
+  const link: OnLine = (buffer, lineFrom, lineTo, offset, terminated) => {
     if (cut) {
       cut = false;
       return;
@@ -72,9 +88,19 @@ export async function readLinks(file: TranscriptFile, start: number): Promise<Li
     const plain = terminated && nextStart >= to && matchHead(buffer, from, to, head);
     if (plain) links.push(at, to - from, head.id, head.parent, head.type);
     else linkOddLine(links, buffer, from, to, at, terminated);
-  });
-  links.corrupt += oversized;
+  };
+  links.oversized = await forEachLine(file, start, observe ? observed(link, links, observe) : link);
+  links.corrupt += links.oversized;
   return links;
+}
+
+function observed(link: OnLine, links: Links, observe: (line: JudgedLine) => void): OnLine {
+  return (buffer, from, to, offset, terminated) => {
+    const { count, corrupt } = links;
+    link(buffer, from, to, offset, terminated);
+    const bytes = buffer.subarray(from, to);
+    observe({ bytes, offset, terminated, isRecord: links.count > count, corrupt: links.corrupt > corrupt });
+  };
 }
 
 /** A line that does not look like one whole record: another writer's, glued, torn, or damaged. */

@@ -31,6 +31,10 @@ export type SessionEvent =
       readonly durationMs?: number;
       readonly source?: EventSource;
     }
+  /** How much of the model's context the conversation takes now; tokens. Live only, as is `title`. */
+  | { readonly kind: 'context'; readonly used: number; readonly size: number; readonly source?: EventSource }
+  /** What the session is called from now on. */
+  | { readonly kind: 'title'; readonly title: string; readonly source?: EventSource }
   | {
       readonly kind: 'call';
       /** `preparing`: the model is still writing it, arguments are empty. `running`: it begins. `recorded`: replayed. */
@@ -316,6 +320,21 @@ export interface Model {
    * on abort.
    */
   stream(request: ModelRequest): AsyncIterable<readonly ModelEvent[]>;
+}
+
+/** A model that a person may choose for a session. */
+export interface ModelChoice {
+  /** What `/model` takes. */
+  readonly id: string;
+  /** For the person, where it says more than the id. */
+  readonly description?: string;
+}
+
+/** The models of a workspace. */
+export interface ModelMenu {
+  choices(cwd: string): Promise<readonly ModelChoice[]>;
+  /** Throws `SessionFault`: `invalid_params` for what is no choice, `auth_required` naming the variable to set. */
+  select(cwd: string, id: string): Promise<Model>;
 }
 
 export const AUTH_TYPES = ['gemini', 'vertex-ai', 'openai', 'anthropic', 'scripted'] as const;

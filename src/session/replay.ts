@@ -15,9 +15,8 @@ export interface LeftOpen {
   readonly waiting: ReadonlySet<string>;
 }
 
-const SLASH_COMMAND = 'slash_command';
 /** The system records that a replay reads; all others it never shows. */
-export const REPLAYED_SYSTEM: ReadonlySet<string> = new Set([SLASH_COMMAND, SUBTYPE.turnResult]);
+export const REPLAYED_SYSTEM: ReadonlySet<string> = new Set([SUBTYPE.slashCommand, SUBTYPE.turnResult]);
 
 interface PendingCall {
   readonly name: string;
@@ -131,7 +130,7 @@ const givenId = (id: unknown): string | undefined => (typeof id === 'string' && 
 function replaySystem({ subtype, systemPayload }: TranscriptRecord, events: RecordEvents): void {
   const turn = subtype === SUBTYPE.turnResult ? cancelledTurn(systemPayload) : undefined;
   if (turn) events.cancelled(turn);
-  if (subtype !== SLASH_COMMAND || !isObject(systemPayload) || systemPayload['phase'] !== 'result') return;
+  if (subtype !== SUBTYPE.slashCommand || !isObject(systemPayload) || systemPayload['phase'] !== 'result') return;
   const items: unknown = systemPayload['outputHistoryItems'];
   if (!Array.isArray(items)) return;
   for (const item of items) {

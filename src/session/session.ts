@@ -2,15 +2,17 @@ import { failpoint } from '../failpoint.ts';
 import type { Log } from '../log.ts';
 import type { StopKind } from './batch.ts';
 import type { Chat } from './chat.ts';
+import { type Command, commandOf } from './commands.ts';
 import type { DanglingCall } from './dangling.ts';
 import { callIdsOf, decideRestore, type Eligibility, findRestorableAskUserQuestion } from './eligibility.ts';
-import { classifyInterruption, type Interruption } from './interruption.ts';
+import { classifyInterruption, continuation, type Interruption } from './interruption.ts';
 import { recoveredAgentNotice, type Whereabouts, worktreeNotice } from './notices.ts';
 import { LiveHost } from './live-host.ts';
-import type { Model, SessionClient, SessionEvent, ToolSetup, ToolSource } from './ports.ts';
+import type { Model, ModelMenu, SessionClient, SessionEvent, ToolSetup, ToolSource } from './ports.ts';
 import { fileHistorySnapshotRecord, type RecordDraft, userRecord } from './records.ts';
 import { ReplayGate } from './replay-gate.ts';
 import { SessionTools } from './session-tools.ts';
+import { titleEvent } from './summary.ts';
 import { type PromptEnd, type PromptRequest, TrackedTurn } from './tracked-turn.ts';
 import { recordQueue, runCalls, runModelLoop, type TurnOutcome } from './turn.ts';
 import { stopKindOf, type TurnHost, TurnStopped } from './turn-host.ts';
@@ -20,6 +22,8 @@ export interface SessionDeps {
   readonly client: SessionClient;
   readonly model: (cwd: string) => Promise<Model>;
   readonly tools: ToolSource;
+  /** The models that `/model` offers. */
+  readonly menu?: ModelMenu;
   readonly restoreAskUserQuestion: boolean;
   /** The git branch of a folder now; undefined outside a repository. */
   readonly gitBranch: (cwd: string) => string | undefined;
@@ -56,6 +60,8 @@ export class Session {
   #introduced = false;
   #prompts = 0;
   #notices: readonly string[] = [];
+  /** The model that was chosen for this session. */
+  #model: Model | undefined;
 
   constructor(id: string, chat: Chat, deps: SessionDeps) {
     this.id = id;
@@ -191,8 +197,7 @@ export class Session {
   /** Whether the last turn can be gone on with. */
   async interruption(): Promise<{ readonly accepted: boolean; readonly interruption: Interruption }> {
     if (this.busy || this.#restorable() !== undefined) return { accepted: false, interruption: 'none' };
-    const interruption = classifyInterruption(await this.#chat.history());
-    return { accepted: interruption !== 'none', interruption };
+    return continuation(false, await this.#chat.history());
   }
 
   /** The trailing batch, when the switch is on and every call of it was opened by a load. */
@@ -210,7 +215,7 @@ export class Session {
       const interruption = classifyInterruption(await this.#chat.history());
       if (restorable !== undefined || interruption === 'none') return NOTHING_DONE;
     }
-    const model = await this.#deps.model(this.cwd);
+    const model = this.#model ?? (await this.#deps.model(this.cwd));
     this.#prompts = Math.max(this.#prompts, this.#chat.lastPrompt()) + 1;
     const turn = new TrackedTurn(request, `${this.id}########${this.#prompts}`, this.#chat);
     const host = this.#hostOf(model, signal, turn.promptId, request);
@@ -234,6 +239,8 @@ export class Session {
   }
 
   async #begin(host: TurnHost, request: PromptRequest): Promise<TurnOutcome> {
+    const command = request.kind === 'prompt' ? commandOf(request.parts) : undefined;
+    if (command !== undefined) return await this.#command(host, command, request);
     const { chat } = host;
     const drafts: RecordDraft[] = [...(await chat.closings())];
     if (request.kind === 'prompt') {
@@ -242,7 +249,17 @@ export class Session {
     }
     drafts.push(fileHistorySnapshotRecord(chat.context, host.promptId));
     await chat.append(drafts, { durable: false });
+    if (request.kind === 'prompt' && (await chat.history()).userTurns === 1)
+      await host.say(() => titleEvent(request.parts));
     return await runModelLoop(host);
+  }
+
+  async #command(host: TurnHost, command: Command, { invocation }: PromptRequest): Promise<TurnOutcome> {
+    const { runCommand } = await import('./command-turn.ts');
+    const use = (model: Model) => {
+      this.#model = model;
+    };
+    return await runCommand(host, command, { menu: this.#deps.menu, daemonPromptId: invocation?.promptId, use });
   }
 
   async #askAgain(host: TurnHost, calls: readonly DanglingCall[]): Promise<TurnOutcome> {

@@ -5,7 +5,7 @@ import { Chats, type ChatsDeps } from './chats.ts';
 import type { Damage } from './conversation.ts';
 import { callIdsOf } from './eligibility.ts';
 import { SessionFault } from './faults.ts';
-import { allChatsDirs, deleteSession, listSessions, type SavedSession } from './files.ts';
+import { allChatsDirs, deleteSession, type ListWanted, listSessions, type SessionPage } from './files.ts';
 import { isStoredSessionId, parseSessionId } from './ids.ts';
 import { chatPath, chatsDir, type PathEnvironment, runtimeDir } from './paths.ts';
 import type { SessionEvent, ToolSetup } from './ports.ts';
@@ -123,12 +123,10 @@ export class Sessions {
   }
 
   /** The saved sessions of a folder, or of all, the newest first. */
-  async list(cwd: string | undefined): Promise<readonly SavedSession[]> {
+  async list(wanted: ListWanted): Promise<SessionPage> {
     const { env } = this.#deps;
-    const folders = cwd === undefined ? allChatsDirs(runtimeDir(env)) : [chatsDir(cwd, env)];
-    const saved = (await Promise.all(folders.map((folder) => listSessions(folder)))).flat();
-    const wanted = cwd === undefined ? saved : saved.filter((session) => session.cwd === cwd);
-    return wanted.sort((a, b) => (a.updatedAt < b.updatedAt ? 1 : a.updatedAt > b.updatedAt ? -1 : 0));
+    const folders = wanted.cwd === undefined ? allChatsDirs(runtimeDir(env)) : [chatsDir(wanted.cwd, env)];
+    return await listSessions(folders, wanted);
   }
 
   /** Ends a live session: its turn stops, everything is written. */
@@ -175,7 +173,7 @@ export class Sessions {
       );
     }
     const { env } = this.#deps;
-    const titles = (await this.list(cwd)).flatMap(({ title }) => title ?? []);
+    const titles = (await this.list({ cwd })).sessions.flatMap(({ title }) => title ?? []);
     return await withTranscript(chatPath(cwd, id, env), undefined, async (file) => {
       if (file === undefined) throw unknownSession(id);
       const newId = crypto.randomUUID();

@@ -1,3 +1,7 @@
+import type { Part } from '@google/genai';
+import { parseCommand } from './commands.ts';
+import type { SessionEvent } from './ports.ts';
+
 /** What the first and last kilobytes of a transcript say of its session. */
 export interface SessionSummary {
   readonly cwd: string;
@@ -6,7 +10,7 @@ export interface SessionSummary {
 }
 
 /** UTF-16 units; enough for one line of a list. */
-const LONGEST_TITLE = 120;
+const LONGEST_TITLE = 80;
 
 /** The inside of a JSON string; in a text that is cut, what is whole of it. */
 const STRING = String.raw`(?:[^"\\]|\\u[0-9a-fA-F]{4}|\\[^u])*`;
@@ -62,9 +66,15 @@ function promptIn(head: string): string | undefined {
   for (const line of head.split('\n')) {
     if (stringField(line, 'type') !== 'user') continue;
     const text = decode(FIRST_TEXT.exec(line)?.[1]);
-    if (text !== undefined && text.trim() !== '') return oneLine(text);
+    if (text !== undefined && text.trim() !== '' && parseCommand(text) === undefined) return oneLine(text);
   }
   return undefined;
+}
+
+/** What a session is called that begins with this message, for its client; undefined where it has no text. */
+export function titleEvent(parts: readonly Part[]): Extract<SessionEvent, { kind: 'title' }> | undefined {
+  const text = parts.find((part) => part.text?.trim())?.text;
+  return text === undefined ? undefined : { kind: 'title', title: oneLine(text) };
 }
 
 function oneLine(text: string): string {

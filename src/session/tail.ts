@@ -1,7 +1,7 @@
 import type { Content } from '@google/genai';
 import { TAIL_BYTES } from './append.ts';
 import { type Conversation, type Damage, readConversationFrom } from './conversation.ts';
-import { lastEntryOf } from './history.ts';
+import { type LastEntry, lastEntryIn } from './history.ts';
 import { readBytes } from './lines.ts';
 import { ASSISTANT, USER } from './record-bytes.ts';
 import type { TailState } from './store.ts';
@@ -60,6 +60,8 @@ export async function readTailState(file: TranscriptFile, conversation: Conversa
 export interface TailConversation {
   readonly conversation: Conversation;
   readonly lastEntry: Content | undefined;
+  /** The record that decided it; undefined where the history has none. */
+  readonly lastRecord: TranscriptRecord | undefined;
 }
 
 /**
@@ -74,13 +76,14 @@ export async function readTailConversation(
   for (let span = firstSpan; ; span *= GROWTH) {
     const conversation = await readConversationFrom(file, file.size - span);
     if (!conversation || (conversation.length < 2 * records && !conversation.complete)) continue;
-    const lastEntry = await readLastEntry(conversation);
-    if (lastEntry !== undefined || conversation.complete) return { conversation, lastEntry: lastEntry ?? undefined };
+    const last = await readLastEntry(conversation);
+    if (last === undefined && !conversation.complete) continue;
+    return { conversation, lastEntry: last?.content ?? undefined, lastRecord: last?.record };
   }
 }
 
-/** The last entry of the API history; null where a compression emptied it, undefined where none has been read. */
-export async function readLastEntry(conversation: Conversation): Promise<Content | null | undefined> {
+/** The last entry of the API history; undefined where none has been read. */
+export async function readLastEntry(conversation: Conversation): Promise<LastEntry | undefined> {
   for (let to = conversation.length; to > 0; ) {
     // A stretch begins with a message that results can belong to, so those beside the chain come out with it.
     let from = to - 1;
@@ -88,7 +91,7 @@ export async function readLastEntry(conversation: Conversation): Promise<Content
     if (!conversation.complete && !isMessage(conversation.typeAt(from))) return undefined;
     const records: TranscriptRecord[] = [];
     for await (const record of conversation.records({ from, to })) records.push(record);
-    const entry = lastEntryOf(records);
+    const entry = lastEntryIn(records);
     if (entry !== undefined) return entry;
     to = from;
   }

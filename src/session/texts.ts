@@ -73,3 +73,20 @@ export const NOBODY_ANSWERED = 'The wait for an answer ended before anybody gave
 
 /** A call's result could not be written, so the turn fails; shown on its card, never recorded. */
 export const RESULT_NOT_SAVED = 'The result of this call could not be saved, so it does not count.';
+
+/** What the model is told when it is to summarize a conversation. */
+export const SUMMARY_INSTRUCTION =
+  'You summarize a conversation between a person and a coding agent, so that the agent can go on from the summary alone. ' +
+  'Write down what the person wants and decided, what was done and found, which files and commands matter and why, and ' +
+  'what is left to do. Keep names, paths and numbers exact. Answer with the summary and nothing else.';
+
+/** What stands before the conversation that is to be summarized. */
+export const SUMMARY_REQUEST = 'Summarize this conversation:';
+
+/** Begins a history whose older part was replaced. */
+export function summaryMessage(summary: string): string {
+  return `The earlier part of this conversation was replaced by this summary:\n\n${summary}`;
+}
+
+/** The model's side of it, so that the history goes on in turns. */
+export const SUMMARY_ACKNOWLEDGED = 'Understood. I go on from this summary.';

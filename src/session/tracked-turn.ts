@@ -68,7 +68,7 @@ export class TrackedTurn {
     const assistant = this.#request.kind === 'restore' ? undefined : outcome.assistantRecord;
     const checkpoint = assistant && branchCheckpointRecord(context, this.#startExclusive, assistant);
     const tracked = this.#request.invocation !== undefined && !outcome.unattended;
-    const result = tracked ? [this.#result({ state: 'completed', stopReason })] : [];
+    const result = tracked ? [this.#result({ state: 'completed', stopReason }, outcome.commandOutput)] : [];
     await this.#append([...(checkpoint ? [checkpoint] : []), ...result], false);
     if (!checkpoint || !assistant) return { stopReason };
     return { stopReason, branchPoint: { assistantRecordUuid: assistant, checkpointUuid: checkpoint.uuid } };
@@ -81,7 +81,7 @@ export class TrackedTurn {
     await this.#append([this.#result({ state: 'error', message })], false);
   }
 
-  #result(end: TurnResult['end']): RecordDraft {
+  #result(end: TurnResult['end'], commandOutput?: string): RecordDraft {
     const { invocation } = this.#request;
     const last = this.#chat.lastEntry();
     return turnResultRecord(this.#chat.context, {
@@ -89,7 +89,7 @@ export class TrackedTurn {
       end,
       startedAt: this.#startedAt,
       promptText: this.#request.kind === 'prompt' ? textOf(this.#request.parts) : '',
-      resultText: last?.role === 'model' ? textOf(last.parts ?? []) : '',
+      resultText: commandOutput ?? (last?.role === 'model' ? textOf(last.parts ?? []) : ''),
       originatorClientId: invocation?.originatorClientId,
     });
   }

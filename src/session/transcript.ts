@@ -53,4 +53,5 @@ export const SUBTYPE = {
   chatCompression: 'chat_compression',
   rewind: 'rewind',
   customTitle: 'custom_title',
+  slashCommand: 'slash_command',
 } as const;

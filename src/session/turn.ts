@@ -6,6 +6,7 @@ import type { Chat } from './chat.ts';
 import type { DanglingCall } from './dangling.ts';
 import type { ModelFinish, SessionEvent } from './ports.ts';
 import { type RecordDraft, responseContent, toolCallRecord, toolResultRecord, userRecord } from './records.ts';
+import { withRoom } from './room.ts';
 import * as texts from './texts.ts';
 import { runToolCall } from './tool-call.ts';
 import { closedCard, endsProcess, type StopReason, stopKindOf, type TurnHost } from './turn-host.ts';
@@ -20,12 +21,15 @@ export interface TurnOutcome {
   readonly assistantRecord?: string;
   /** True when nobody decided a question of the turn. */
   readonly unattended?: boolean;
+  /** What a command printed that took the place of the model's turn. */
+  readonly commandOutput?: string;
 }
 
 /** Asks the model, runs its calls, and goes on until the model calls nothing or somebody stops it. */
 export async function runModelLoop(host: TurnHost): Promise<TurnOutcome> {
+  const ask = withRoom(askModel);
   for (let round = 0; round < MAX_MODEL_CALLS; round++) {
-    const answer = await askModel(host);
+    const answer = await ask(host);
     if (answer === 'stopped') return { stopReason: 'cancelled' };
     if (answer.calls.length === 0) {
       return { stopReason: stopReasonOf(answer.finish), assistantRecord: answer.recordId };

@@ -118,7 +118,10 @@ test('[ACP-12, RS-8] the status of a session is told in the shapes of its routes
   expect(await ask('status/session/stats')).toMatchObject({ ...own, promptCount: 1, tools: { totalCalls: 0 } });
   expect(await ask('status/session/tasks')).toMatchObject({ ...own, tasks: [] });
   expect(await ask('status/session/agents')).toMatchObject({ ...own, tasks: [] });
-  expect(await ask('status/session/supported_commands')).toEqual({ ...own, availableCommands: [] });
+  expect(await ask('status/session/supported_commands')).toEqual({
+    ...own,
+    availableCommands: ['help', 'model', 'compress'].map((name) => expect.objectContaining({ name })),
+  });
   expect(await ask('control/session/goal/get')).toMatchObject({ active: null, snapshot: { goal: null } });
   expect(child.home.bytes(sessionId)).toEqual(before);
 

@@ -3,7 +3,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { thisProcess } from '../../src/session/lock-owner.ts';
 import { responseIds } from '../support/evidence.ts';
-import { Home, Peer, RESTORE, SUPPRESS, submit } from '../support/peer.ts';
+import { ABOUT_SESSION, Home, Peer, RESTORE, SUPPRESS, submit } from '../support/peer.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: messages of every form
 type Any = any;
@@ -48,8 +48,9 @@ function replays(peer: Peer, from: number): { update: Any; suppressed: boolean }
   let updates: Any[] = [];
   for (const { dir, message } of peer.wire.slice(from) as Any[]) {
     if (dir === 'out' && message.method === 'session/load') loads.set(message.id, message.params._meta !== undefined);
-    else if (dir === 'in' && message.method === 'session/update') updates.push(message.params.update);
-    else if (dir === 'in' && loads.has(message.id)) {
+    else if (dir === 'in' && message.method === 'session/update') {
+      if (!ABOUT_SESSION.includes(message.params.update.sessionUpdate)) updates.push(message.params.update);
+    } else if (dir === 'in' && loads.has(message.id)) {
       found.push(updates.map((update) => ({ update, suppressed: loads.get(message.id) })));
       updates = [];
     }

@@ -118,6 +118,8 @@ test('[RS-4, RS-0, ACP-12] what a daemon has queued meanwhile comes behind the a
   const sessionId = place(options.home, userSays('go'), ...work, question);
   await child.call(1, 'initialize', { protocolVersion: 1, clientInfo: { name: 'qwen-serve-bridge', version: '0' } });
   await child.call(2, 'session/load', { sessionId, cwd: CWD, mcpServers: [] });
+  const announced = await child.next();
+  expect(announced.params.update.sessionUpdate).toBe('available_commands_update');
   child.send(request(3, 'session/prompt', { sessionId, prompt: [], _meta: { [RESTORE]: true } }));
   const asked = await child.next();
   child.send({ jsonrpc: '2.0', id: asked.id, result: submit({ 0: 'Red' }) });

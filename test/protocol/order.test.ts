@@ -33,7 +33,7 @@ test('[ACP-3] a load sends the whole history before its answer and nothing after
   await peer.request('session/list', {});
   const turn = ['user_message_chunk', 'agent_thought_chunk', 'agent_message_chunk', 'tool_call', 'tool_call_update'];
   const expected = Array.from({ length: 300 }, () => [...turn, 'agent_message_chunk']).flat();
-  expect(order(peer, from)).toEqual([...expected, 'answer', 'answer']);
+  expect(order(peer, from)).toEqual([...expected, 'available_commands_update', 'answer', 'answer']);
   const texts = peer
     .updates(sessionId)
     .flatMap((update) =>
@@ -47,18 +47,24 @@ test('[ACP-3] session/new is answered before any update names the session', asyn
   const from = peer.wire.length;
   const sessions = await Promise.all([peer.newSession(), peer.newSession()]);
   await peer.prompt(sessions[0] as string, 'hello');
-  expect(order(peer, from).slice(0, 2)).toEqual(['answer', 'answer']);
-  expect(order(peer, from).slice(2)).toContain('agent_message_chunk');
+  const frames = incoming(peer, from);
+  const named = sessions.map((id) => frames.findIndex(({ params }) => params?.sessionId === id));
+  const answered = sessions.map((id) => frames.findIndex(({ result }) => result?.sessionId === id));
+  expect(named.map((at, index) => at > (answered[index] as number))).toEqual([true, true]);
+  expect(named.map((at) => frames[at].params.update.sessionUpdate)).toEqual(Array(2).fill('available_commands_update'));
+  expect(order(peer, from)).toContain('agent_message_chunk');
 });
 
 test('[ACP-3, RS-2] live, a call is shown before it is asked, and asked before it is updated, under one id', async () => {
   const peer = await Peer.start();
   const sessionId = await peer.newSession();
+  await peer.request('session/list', {});
   const from = peer.wire.length;
   const { turn, asked } = await peer.askIn(sessionId);
   asked.answer(submit({ 0: 'Red' }));
   await turn;
   expect(order(peer, from)).toEqual([
+    'session_info_update',
     'tool_call',
     'agent_message_chunk',
     'session/request_permission',
@@ -87,7 +93,7 @@ test('[ACP-3] a resume sends no history; its permission request introduces each 
   expect((await peer.resume(sessionId))._meta[RESTORE]).toBe(true);
   const turn = peer.restore(sessionId);
   const { params, answer } = await peer.question();
-  expect(order(peer, from)).toEqual(['answer', 'session/request_permission']);
+  expect(order(peer, from)).toEqual(['answer', 'available_commands_update', 'session/request_permission']);
   expect(params.toolCall).toMatchObject({
     toolCallId: 'call_1',
     title: 'Ask user 2 questions',

@@ -33,6 +33,7 @@ test('[ACP-2, TR-8] list names the saved sessions of a folder, or of all, the ne
     ids.toReversed().map((sessionId, at) => ({
       sessionId,
       cwd: CWD,
+      title: ['[[ask1]] hi', '[[ask1]] please ask', '[[ask1]] ask'][at],
       updatedAt: new Date((1_003 - at) * 1_000).toISOString(),
     })),
   );

@@ -46,7 +46,7 @@ describe('listSessions', () => {
       writeFileSync(file(last), user(id(last), `prompt ${last}`));
       utimesSync(file(last), time, time);
     }
-    const sessions = await listSessions(folder);
+    const sessions = (await listSessions([folder])).sessions;
     expect(sessions.map((session) => session.sessionId)).toEqual([id(2), id(3), id(4), id(1)]);
     expect(sessions[0]).toStrictEqual({
       sessionId: id(2),
@@ -71,13 +71,13 @@ describe('listSessions', () => {
     symlinkSync(join(folder, 'target'), file(7));
     mkdirSync(file(8));
     makeFifo(file(9));
-    expect((await listSessions(folder)).map((session) => session.sessionId)).toEqual([id(1)]);
+    expect((await listSessions([folder])).sessions.map((session) => session.sessionId)).toEqual([id(1)]);
   });
 
   test('[ACP-2] of a folder that is not there is empty', async () => {
-    expect(await listSessions(join(folder, 'gone'))).toEqual([]);
+    expect((await listSessions([join(folder, 'gone')])).sessions).toEqual([]);
     writeFileSync(join(folder, 'a-file'), '');
-    expect(await listSessions(join(folder, 'a-file'))).toEqual([]);
+    expect((await listSessions([join(folder, 'a-file')])).sessions).toEqual([]);
   });
 
   test('[ACP-2, TR-8] finds directory, first prompt and newest name at the ends of a file of any size', async () => {
@@ -89,15 +89,15 @@ describe('listSessions', () => {
       user(id(2), 'first', cwd) + user(id(2), long) + named(id(2), 'Old') + named(id(2), 'New  name'),
     );
     writeFileSync(file(3), `{"torn\n${user(id(3), ' first \n line ', cwd)}${user(id(3), long)}`);
-    const sessions = await listSessions(folder);
+    const sessions = (await listSessions([folder])).sessions;
     const titles = Object.fromEntries(sessions.map((session) => [session.sessionId, session.title]));
     expect(new Set(sessions.map((session) => session.cwd))).toEqual(new Set([cwd]));
-    expect(titles).toEqual({ [id(1)]: `${long.slice(0, 119)}…`, [id(2)]: 'New name', [id(3)]: 'first line' });
+    expect(titles).toEqual({ [id(1)]: `${long.slice(0, 79)}…`, [id(2)]: 'New name', [id(3)]: 'first line' });
   });
 
   test('[ACP-2] more sessions than are read in one go are all there', async () => {
     for (let last = 0; last < 150; last++) writeFileSync(file(last), user(id(last), 'x'));
-    expect(await listSessions(folder)).toHaveLength(150);
+    expect((await listSessions([folder])).sessions).toHaveLength(150);
   });
 });
 

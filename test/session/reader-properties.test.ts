@@ -35,7 +35,7 @@ async function checkAgreement(file: TranscriptFile): Promise<Conversation> {
   const conversation = await readConversation(file);
   const parsed = await replayedUpdates(conversation, NOTHING, { rawResults: false });
   expect(await replayedUpdates(conversation, NOTHING, { rawResults: true })).toEqual(parsed);
-  const lastEntry = (await readLastEntry(conversation)) ?? undefined;
+  const lastEntry = (await readLastEntry(conversation))?.content ?? undefined;
   for (const wanted of [1, 3, 100]) {
     const tail = await readTail(file, { records: wanted, firstSpan: 300 });
     expect(tail.lastEntry).toEqual(lastEntry);

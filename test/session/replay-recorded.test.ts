@@ -84,7 +84,7 @@ async function opened<T>(request: Frame, use: (file: TranscriptFile) => Promise<
 /** What was open in the recording, found by the hint that its response bears. */
 async function openIn(file: TranscriptFile, result: RecordedLoad['result']): Promise<LeftOpen> {
   if (result._meta?.[HINT] !== true) return NOTHING;
-  const last = await readLastEntry(await readConversation(file));
+  const last = (await readLastEntry(await readConversation(file)))?.content ?? undefined;
   return { open: restorableAskUserQuestionCallIds(last ?? undefined), waiting: new Set() };
 }
 

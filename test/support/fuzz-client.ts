@@ -247,6 +247,8 @@ export class FuzzClient {
     const sent = this.pending.get(frame.id);
     if (sent === undefined) this.#fault(`a response to nothing: ${JSON.stringify(frame).slice(0, 300)}`);
     this.pending.delete(frame.id);
+    // Here, as an update may come in the same chunk, before whoever waits for the response goes on.
+    if (typeof frame.result?.sessionId === 'string') this.#world.known.add(frame.result.sessionId);
     sent?.settle(frame);
     const { code, data } = frame.error ?? {};
     if (code === undefined || REFUSALS.includes(code)) return;

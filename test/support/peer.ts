@@ -167,6 +167,9 @@ export interface PeerOptions {
 // biome-ignore lint/suspicious/noExplicitAny: params and results of every form
 export type Served = (params: any, signal: AbortSignal) => any;
 
+/** Updates that a client keeps beside the conversation. */
+export const ABOUT_SESSION: readonly string[] = ['available_commands_update', 'session_info_update'];
+
 /** Starts the real child on pipes. */
 export function spawnChild(home: Home, options: Omit<PeerOptions, 'home'>): ChildProcessWithoutNullStreams {
   const args = ['--acp', ...(options.restore ? ['--restore-ask-user-question'] : [])];
@@ -303,8 +306,13 @@ export class Peer {
     return { turn, asked: await this.question() };
   }
 
-  /** The updates of a session so far, in order. */
+  /** What a session so far has said and done, in order. */
   updates(sessionId?: string): SessionUpdate[] {
+    return this.allUpdates(sessionId).filter(({ sessionUpdate }) => !ABOUT_SESSION.includes(sessionUpdate));
+  }
+
+  /** The updates of a session so far, in order, with those about the session itself. */
+  allUpdates(sessionId?: string): SessionUpdate[] {
     return this.wire.flatMap(({ dir, message }) => {
       if (dir !== 'in' || !('method' in message) || message.method !== 'session/update') return [];
       const params = message.params as { sessionId: string; update: SessionUpdate };

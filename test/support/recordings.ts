@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { ABOUT_SESSION } from './peer.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: frames and records of every form are compared
 type Json = any;
@@ -100,7 +101,7 @@ export function seenIn(
       if (answered === 'initialize' || isOwn(answered)) continue;
       seen.push(error ? { answered, error: error.code } : { answered, result: resultOf(message) });
     } else if (method === 'session/update') {
-      if (params.update.sessionUpdate !== 'available_commands_update') seen.push({ update: params.update });
+      if (!ABOUT_SESSION.includes(params.update.sessionUpdate)) seen.push({ update: params.update });
     } else if (method === 'session/request_permission') seen.push({ asked: params });
     else if (method === DRAIN) {
       // The reference asks other clients, too, and has a key of its own for a guard that we have not.
