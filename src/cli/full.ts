@@ -1,4 +1,5 @@
 import yargs from 'yargs';
+import { type ConformanceLine, parseConformance } from './conformance.ts';
 import { type ChildOptions, childOptions, OPTIONS, PARSER_CONFIGURATION, unknownNames, valueFault } from './options.ts';
 import {
   joinRepeats,
@@ -13,12 +14,18 @@ import {
 export type CommandLine =
   | { readonly kind: 'child'; readonly options: ChildOptions }
   | { readonly kind: 'serve'; readonly options: ServeArguments }
+  | Extract<ConformanceLine, { kind: 'conformance' }>
   /** Help or the version, for stdout; `note` is a line for stderr before it. */
   | { readonly kind: 'text'; readonly text: string; readonly note?: string }
-  | { readonly kind: 'fault'; readonly text: string };
+  /** The exit code is 1 unless given. */
+  | { readonly kind: 'fault'; readonly text: string; readonly exitCode?: number };
 
 /** Judges any command line with full yargs. Prints nothing and never exits. */
 export async function parseCommandLine(argv: readonly string[], version: string): Promise<CommandLine> {
+  if (argv[0] === 'conformance') {
+    const line = await parseConformance(argv.slice(1));
+    return line.kind === 'fault' ? { ...line, exitCode: 2 } : line;
+  }
   const parsed = await runYargs(argv, version);
   if (parsed.error !== undefined) return { kind: 'fault', text: parsed.output || parsed.error };
   if (parsed.output !== '') return { kind: 'text', text: parsed.output };
@@ -46,8 +53,11 @@ async function runYargs(argv: readonly string[], version: string): Promise<Parse
     // Without it the texts would depend on LANG, half of them translated.
     .locale('en')
     .parserConfiguration(PARSER_CONFIGURATION)
-    .usage('$0 --acp [options]\n$0 serve [options]\n\nA coding agent whose questions survive a restart.')
+    .usage(
+      '$0 --acp [options]\n$0 serve [options]\n$0 conformance [options] -- <agent command...>\n\nA coding agent whose questions survive a restart.',
+    )
     .command('serve', 'Run the HTTP daemon over the agent', (serve) => serve.options(SERVE_OPTIONS))
+    .command('conformance', 'Judge any ACP agent by what it says on its pipes')
     .options(OPTIONS)
     .check((values) => {
       // Strict mode lets through what comes after a `--`, and some names that every object has.

@@ -1,0 +1,44 @@
+import { cp, mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** A HOME for one check, which agents share that are started one after another; with a folder to work in. */
+export class Home {
+  readonly path: string;
+  /** An absolute path, as sessions want it. */
+  readonly cwd: string;
+
+  private constructor(path: string) {
+    this.path = join(path, 'home');
+    this.cwd = join(path, 'project');
+  }
+
+  /** `template`: a folder that is copied into it. */
+  static async make(template?: string): Promise<Home> {
+    const home = new Home(await realpath(await mkdtemp(join(tmpdir(), 'acp-conformance-'))));
+    await mkdir(home.path);
+    await mkdir(home.cwd);
+    if (template !== undefined) await cp(template, home.path, { recursive: true });
+    return home;
+  }
+
+  /** Puts in what qwen-code needs to take the kit's model without being asked; other agents do not look at it. */
+  async configure(): Promise<void> {
+    const folder = join(this.path, '.qwen');
+    await mkdir(folder, { recursive: true });
+    const settings = { security: { auth: { selectedType: 'openai' } } };
+    await writeFile(join(folder, 'settings.json'), JSON.stringify(settings), { flag: 'wx' }).catch(() => {});
+  }
+
+  /** The text of every file whose path ends so, where an agent keeps its sessions in files. */
+  async files(ending: string): Promise<string[]> {
+    const names = await readdir(this.path, { recursive: true });
+    return await Promise.all(
+      names.filter((name) => name.endsWith(ending)).map((name) => readFile(join(this.path, name), 'utf8')),
+    );
+  }
+
+  async remove(): Promise<void> {
+    await rm(join(this.path, '..'), { recursive: true, force: true, maxRetries: 3 });
+  }
+}

@@ -1,0 +1,67 @@
+import type { Context } from './context.ts';
+
+/** A `must` that is not met is a failure; a `should` is a warning, and a failure only with `--strict`. */
+export type Level = 'must' | 'should';
+
+/** `core`: what every agent of its suite is expected to do. `better`: where qwen-acp promises more than qwen-code does. */
+export type Profile = 'core' | 'better';
+
+/**
+ * What an agent must have for a check to say anything. `agent`: there is one to judge; a check of an agent with
+ * any other need does not repeat it. `session`: it opens one without an account. `model`: it asks the
+ * kit's model. `question`: it offers `ask_user_question` to the model. `shell`: a tool that the kit can script and that
+ * may need permission. `daemon`: there is one to judge. The others are advertised in the answer to `initialize`.
+ */
+export type Need =
+  | 'agent'
+  | 'daemon'
+  | 'session'
+  | 'model'
+  | 'question'
+  | 'shell'
+  | 'load'
+  | 'resume'
+  | 'list'
+  | 'close'
+  | 'delete';
+
+export interface Check {
+  /** Unique in the kit, such as `ACP-INIT-1`. */
+  readonly id: string;
+  /** One sentence that is true of an agent which passes. */
+  readonly requirement: string;
+  /** Where it stands: a page of the protocol, or a requirement of qwen-acp. */
+  readonly source: string;
+  readonly level: Level;
+  readonly profile: Profile;
+  readonly needs?: readonly Need[];
+  /** Returns when the requirement is met. Throws `Unmet` with the frame that decided, or `NotSaid` for no verdict. */
+  run(context: Context): Promise<void>;
+}
+
+/** Checks that are run together, each with processes, a HOME and a model of its own. */
+export interface Suite {
+  readonly id: string;
+  readonly title: string;
+  readonly checks: readonly Check[];
+}
+
+export type Status = 'pass' | 'fail' | 'warn' | 'not advertised' | 'skipped';
+
+/** What became of one check. */
+export interface Row extends Pick<Check, 'id' | 'requirement' | 'source' | 'level' | 'profile'> {
+  readonly suite: string;
+  readonly status: Status;
+  /** Why it did not pass; one line. */
+  readonly reason?: string;
+  /** The frame that decided, whole. */
+  readonly frame?: string;
+  /** How long it took, in ms. */
+  readonly ms: number;
+}
+
+/** A check's columns without its code. */
+export function describe(check: Check): Pick<Row, 'id' | 'requirement' | 'source' | 'level' | 'profile'> {
+  const { id, requirement, source, level, profile } = check;
+  return { id, requirement, source, level, profile };
+}
