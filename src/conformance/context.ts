@@ -2,6 +2,7 @@ import { Agent } from './agent.ts';
 import { Home } from './home.ts';
 import { FakeModel } from './model/server.ts';
 import { type Launch, Program } from './program.ts';
+import type { Findings } from './suite.ts';
 import { NotSaid } from './verdicts.ts';
 
 /** What is judged. */
@@ -30,13 +31,16 @@ export class Context {
   readonly home: Home;
   /** How long one wait may take, in ms. */
   readonly patience: number;
+  /** What the agent turned out to be. */
+  readonly findings: Findings;
   /** What is judged. */
   readonly target: Target;
   readonly #owned: (() => Promise<void>)[] = [];
   #closed = false;
 
-  private constructor(target: Target, patience: number, model: FakeModel, home: Home) {
+  private constructor(target: Target, patience: number, findings: Findings, model: FakeModel, home: Home) {
     this.target = target;
+    this.findings = findings;
     this.patience = patience;
     this.model = model;
     this.home = home;
@@ -44,10 +48,10 @@ export class Context {
     this.own(() => model.close());
   }
 
-  static async open(target: Target, patience: number): Promise<Context> {
+  static async open(target: Target, patience: number, findings: Findings = NOTHING_YET): Promise<Context> {
     const [model, home] = await Promise.all([FakeModel.start(patience), Home.make(target.home)]);
     await home.configure();
-    return new Context(target, patience, model, home);
+    return new Context(target, patience, findings, model, home);
   }
 
   /**
@@ -121,6 +125,8 @@ export class Context {
       .replaceAll('{{anthropic}}', this.model.url);
   }
 }
+
+const NOTHING_YET: Findings = { initialized: undefined, tools: [], lacks: new Map() };
 
 const KEPT = [
   'PATH',

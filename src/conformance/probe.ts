@@ -2,17 +2,9 @@ import type { Agent } from './agent.ts';
 import { Context, type Target } from './context.ts';
 import { CUES, shellOf } from './model/script.ts';
 import { QUESTION_TOOL } from './names.ts';
-import type { Need, Status } from './suite.ts';
+import type { Findings, Need, Status } from './suite.ts';
 import { Unmet, within } from './verdicts.ts';
 import { isObject, type Json } from './wire.ts';
-
-/** What an agent turned out to be, before anything is judged. */
-export interface Findings {
-  /** The result of `initialize`; undefined where there is no agent. */
-  readonly initialized: Json;
-  /** The needs that it does not meet, with the status of checks that have them and the reason. */
-  readonly lacks: ReadonlyMap<Need, { readonly status: Status; readonly reason: string }>;
-}
 
 /** The agent cannot be started, or does not speak the protocol at all; the message says what it did. */
 export class NoAgent extends Error {
@@ -24,7 +16,7 @@ export async function probe(target: Target, patience: number): Promise<Findings>
   const daemon = target.daemon === undefined ? lack('skipped', 'no --daemon or --serve', 'daemon') : [];
   if (target.command.length === 0) {
     const rest = lack('skipped', 'there is no agent, only a daemon', ...OF_AN_AGENT);
-    return { initialized: undefined, lacks: new Map([...daemon, ...rest]) };
+    return { initialized: undefined, tools: [], lacks: new Map([...daemon, ...rest]) };
   }
   const context = await Context.open(target, patience);
   try {
@@ -32,7 +24,8 @@ export async function probe(target: Target, patience: number): Promise<Findings>
       throw new NoAgent(`The agent did not start: ${error instanceof Error ? error.message : String(error)}`);
     });
     const lacks = new Map([...daemon, ...unadvertised(agent.initialized), ...(await unusable(agent, context))]);
-    return { initialized: agent.initialized, lacks };
+    const tools = new Set(context.model.requests.flatMap((request) => request.tools));
+    return { initialized: agent.initialized, tools: [...tools], lacks };
   } finally {
     await context.close();
   }

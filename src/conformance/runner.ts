@@ -1,6 +1,6 @@
 import { Context, type Target } from './context.ts';
-import { type Findings, probe } from './probe.ts';
-import { type Check, describe, type Row, type Suite } from './suite.ts';
+import { probe } from './probe.ts';
+import { type Check, describe, type Findings, type Row, type Suite } from './suite.ts';
 import { NotSaid, Unmet, within } from './verdicts.ts';
 
 export interface RunOptions {
@@ -62,14 +62,14 @@ type Verdict = Pick<Row, 'status' | 'reason' | 'frame'> & { readonly ms?: number
 const OUT_OF_TIME: Verdict = { status: 'skipped', reason: 'the run took too long' };
 const STOPPED: Verdict = { status: 'skipped', reason: 'the run was stopped' };
 
-async function judge(check: Check, { target, patience, signal }: RunOptions, { lacks }: Findings): Promise<Verdict> {
+async function judge(check: Check, { target, patience, signal }: RunOptions, findings: Findings): Promise<Verdict> {
   if (signal?.aborted) return STOPPED;
   for (const need of check.needs ?? []) {
-    const lack = lacks.get(need);
+    const lack = findings.lacks.get(need);
     if (lack !== undefined) return lack;
   }
   const started = performance.now();
-  const context = await Context.open(target, patience);
+  const context = await Context.open(target, patience, findings);
   const onAbort = () => void context.close();
   signal?.addEventListener('abort', onAbort, { once: true });
   try {

@@ -1,4 +1,5 @@
 import type { Context } from './context.ts';
+import type { Json } from './wire.ts';
 
 /** A `must` that is not met is a failure; a `should` is a warning, and a failure only with `--strict`. */
 export type Level = 'must' | 'should';
@@ -44,6 +45,16 @@ export interface Suite {
   readonly id: string;
   readonly title: string;
   readonly checks: readonly Check[];
+}
+
+/** What an agent turned out to be, before anything is judged. */
+export interface Findings {
+  /** The result of `initialize`; undefined where there is no agent. */
+  readonly initialized: Json;
+  /** The names of the tools that it offers the model. */
+  readonly tools: readonly string[];
+  /** The needs that it does not meet, with the status of checks that have them and the reason. */
+  readonly lacks: ReadonlyMap<Need, { readonly status: Status; readonly reason: string }>;
 }
 
 export type Status = 'pass' | 'fail' | 'warn' | 'not advertised' | 'skipped';

@@ -23,7 +23,7 @@ export const CUES = {
   shell: '[[shell]]',
 } as const;
 
-export const SAID = ['Hello ', 'from the ', 'conformance kit.'];
+export const SAID = ['Hello ', 'from the ', 'conformance kit.\nIt has two lines.'];
 /** What the model says before it stops talking. */
 export const HELD = 'One moment, please.';
 
