@@ -2,6 +2,7 @@ import { Agent } from './agent.ts';
 import { Home } from './home.ts';
 import { FakeModel } from './model/server.ts';
 import { type Launch, Program } from './program.ts';
+import { SWITCH } from './names.ts';
 import type { Findings } from './suite.ts';
 import { NotSaid } from './verdicts.ts';
 
@@ -22,6 +23,8 @@ export interface AgentOptions {
   readonly initialize?: object | null;
   readonly home?: Home;
   readonly env?: Readonly<Record<string, string>>;
+  /** Without the switch that restores questions; skips the check where the command does not bear it. */
+  readonly switchedOff?: boolean;
 }
 
 /** Everything that one check may use. What it starts is ended with it. */
@@ -61,7 +64,7 @@ export class Context {
   async agent(options: AgentOptions = {}): Promise<Agent> {
     const home = options.home ?? this.home;
     const program = await this.start({
-      command: this.target.command,
+      command: options.switchedOff ? this.#withoutSwitch() : this.target.command,
       cwd: process.cwd(),
       env: this.environment(home, options.env),
     });
@@ -116,6 +119,12 @@ export class Context {
   async close(): Promise<void> {
     this.#closed = true;
     for (const release of this.#owned.splice(0).reverse()) await release().catch(() => {});
+  }
+
+  #withoutSwitch(): string[] {
+    const command = this.target.command.filter((argument) => argument !== SWITCH);
+    if (command.length === this.target.command.length) this.skip(`the command has no ${SWITCH} that could be left out`);
+    return command;
   }
 
   #filled(value: string): string {

@@ -12,6 +12,8 @@ export const CANCEL_REASON = 'qwen.daemon.permissionCancelReason';
 export const REPLAY_MODE = 'qwen.session.loadReplayMode';
 /** Agent to client on the response of a bulk load. */
 export const REPLAY = 'qwen.session.loadReplay';
+/** Client to agent on a permission reply: the answers, where it cannot put them beside the outcome. */
+export const ANSWERS = 'qwen.answers';
 /** On a permission request's tool call. */
 export const INTERACTION_KIND = 'qwenInteractionKind';
 export const QUESTIONS = 'qwenQuestions';
@@ -19,6 +21,8 @@ export const QUESTIONS = 'qwenQuestions';
 export const LOAD_UPDATES = 'qwen/session/loadUpdates';
 export const CONTINUE_SESSION = 'qwen/control/session/continue';
 
+/** The argument that has an agent restore questions. */
+export const SWITCH = '--restore-ask-user-question';
 /** The tool that this is about. */
 export const QUESTION_TOOL = 'ask_user_question';
 

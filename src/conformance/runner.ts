@@ -16,7 +16,7 @@ export interface RunOptions {
   readonly jobs: number;
   /** Ends everything; what has not been decided is skipped. */
   readonly signal?: AbortSignal;
-  /** Told of each row as it is decided. */
+  /** Told of each row as soon as those before it are decided. */
   readonly onRow?: (row: Row) => void;
 }
 
@@ -38,14 +38,17 @@ export async function run(options: RunOptions): Promise<Outcome> {
   const chosen = options.suites.flatMap((suite) => suite.checks.map((check) => ({ suite: suite.id, check })));
   const wanted = chosen.filter(({ check }) => isWanted(check, options));
   const rows: Row[] = new Array(wanted.length);
-  let next = 0;
+  let [next, told] = [0, 0];
   const work = async () => {
     for (let index = next++; index < wanted.length; index = next++) {
       const { suite, check } = wanted[index] as (typeof wanted)[number];
       const verdict = performance.now() > deadline ? OUT_OF_TIME : await judge(check, options, findings);
       const row = { suite, ...describe(check), ...verdict, ms: verdict.ms ?? 0 };
       rows[index] = row;
-      options.onRow?.(row);
+      for (let ready = rows[told]; ready !== undefined; ready = rows[told]) {
+        told += 1;
+        options.onRow?.(ready);
+      }
     }
   };
   await Promise.all(Array.from({ length: Math.max(1, options.jobs) }, work));
