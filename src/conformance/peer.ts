@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { BARRIER } from './names.ts';
 import type { Program } from './program.ts';
 import { expect, Unmet, within } from './verdicts.ts';
@@ -20,6 +21,8 @@ export interface Asked {
 }
 
 const MOST_FRAMES = 200_000;
+/** In ms. */
+const EXIT_GRACE = 300;
 
 /**
  * A client that speaks bytes: it sees every line as it was, and can send what no library would. It answers the agent's
@@ -46,11 +49,13 @@ export class Peer {
       (line) => this.#take(line),
       (rest) => {
         this.rest = rest;
-        this.#closed = true;
-        this.#look();
+        // An end of the program says more than an end of its stdout, and comes a little later.
+        void Promise.race([program.exited, pause(EXIT_GRACE)]).then(() => {
+          this.#closed = true;
+          this.#look();
+        });
       },
     );
-    void program.exited.then(() => this.#look());
   }
 
   /** Sends a message as one line. */
@@ -113,8 +118,6 @@ export class Peer {
             this.#watching.delete(look);
             return resolve(frame);
           }
-          if (!this.#closed && !this.#program.exit) return undefined;
-          // What was written before the end may still be on its way.
           if (!this.#closed) return undefined;
           this.#watching.delete(look);
           return reject(new Unmet(`${what} did not come: ${this.#ending()}`, wait.after));

@@ -14,6 +14,8 @@ export interface RunOptions {
   readonly patience: number;
   /** Checks at the same time. */
   readonly jobs: number;
+  /** What the agent is known to be; found out by starting it once when absent. */
+  readonly findings?: Findings;
   /** Ends everything; what has not been decided is skipped. */
   readonly signal?: AbortSignal;
   /** Told of each row as soon as those before it are decided. */
@@ -34,7 +36,7 @@ const RUN_LIMIT = 20 * 60_000;
 /** Runs the chosen checks, several at a time. Throws `NoAgent` when the agent cannot be started. */
 export async function run(options: RunOptions): Promise<Outcome> {
   const deadline = performance.now() + RUN_LIMIT;
-  const findings = await probe(options.target, options.patience);
+  const findings = options.findings ?? (await probe(options.target, options.patience));
   const chosen = options.suites.flatMap((suite) => suite.checks.map((check) => ({ suite: suite.id, check })));
   const wanted = chosen.filter(({ check }) => isWanted(check, options));
   const rows: Row[] = new Array(wanted.length);

@@ -36,9 +36,8 @@ export function expect(condition: unknown, reason: string, evidence?: Evidence |
 
 /** Throws `Unmet` unless the two are equal as JSON. */
 export function expectEqual(actual: unknown, wanted: unknown, what: string, evidence?: Evidence | object): void {
-  const [is, should] = [JSON.stringify(actual), JSON.stringify(wanted)];
-  if (is !== should)
-    throw new Unmet(`${what} is ${shorten(is ?? 'absent', 200)}, not ${shorten(should, 200)}`, evidence);
+  const [is, should] = [actual, wanted].map((value) => JSON.stringify(value) ?? 'absent') as [string, string];
+  if (is !== should) throw new Unmet(`${what} is ${shorten(is, 200)}, not ${shorten(should, 200)}`, evidence);
 }
 
 /** At most so many characters of a text, on one line. */

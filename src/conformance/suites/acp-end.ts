@@ -5,34 +5,34 @@ import { expect, expectEqual } from '../verdicts.ts';
 import { must, opened, permissionIn, should } from './rows.ts';
 
 /** In ms. */
-const SOON = 5_000;
+const soon = ({ patience }: Context): number => Math.min(5_000, patience);
 
 async function endsWithStdin(context: Context) {
   const agent = await context.agent();
-  await agent.hangUp(SOON);
+  await agent.hangUp(soon(context));
 }
 
 async function endsWell(context: Context) {
   const agent = await context.agent();
-  expectEqual(await agent.hangUp(SOON), { code: 0, signal: null }, 'how it ended');
+  expectEqual(await agent.hangUp(soon(context)), { code: 0, signal: null }, 'how it ended');
 }
 
 async function endsWhileSpeaking(context: Context) {
   const { agent, sessionId } = await opened(context);
   agent.start(sessionId, CUES.slowly);
   await context.model.asked(1);
-  await agent.hangUp(SOON);
+  await agent.hangUp(soon(context));
 }
 
 async function endsWhileAsking(context: Context) {
   const { agent, sessionId } = await opened(context);
   await permissionIn(context, agent, sessionId);
-  await agent.hangUp(SOON);
+  await agent.hangUp(soon(context));
 }
 
 async function leavesNobody(context: Context) {
   const { agent } = await opened(context);
-  await agent.hangUp(SOON);
+  await agent.hangUp(soon(context));
   expect(!agent.program.leavesSomebody, 'processes that it started still run');
 }
 

@@ -10,17 +10,26 @@ const PAGE = 'protocol/v1/transports';
 const request = (id: unknown, pad = '') =>
   JSON.stringify({ jsonrpc: '2.0', id, method: '_conformance/unknown', params: { pad } });
 
+/** In ms. Long enough for an idle agent to read what it has; a busy one reads more at once, which is right too. */
+const PAUSE = 40;
+
 async function bytesMayBeSplit(context: Context) {
   const { peer } = await context.agent();
   const id = 'naïve 漢字 🔑';
   const bytes = Buffer.from(`${request(id)}\n`);
   const sent = peer.write(bytes.subarray(0, 1));
-  for (const byte of bytes.subarray(1)) {
-    peer.write(Uint8Array.of(byte));
-    // A turn of the event loop, so that the pipe carries them apart.
-    await new Promise((resolve) => setImmediate(resolve));
+  let from = 1;
+  // In the middle of each character that has several bytes.
+  for (let at = 1; at < bytes.length; at += 1) {
+    const isInside = ((bytes[at] ?? 0) & 0xc0) === 0x80 && ((bytes[at - 1] ?? 0) & 0xc0) === 0xc0;
+    if (!isInside) continue;
+    await new Promise((resolve) => setTimeout(resolve, PAUSE));
+    peer.write(bytes.subarray(from, at));
+    from = at;
   }
-  refused(await peer.reply(id, 'the answer to a request sent byte by byte', { after: sent }), -32601);
+  await new Promise((resolve) => setTimeout(resolve, PAUSE));
+  peer.write(bytes.subarray(from));
+  refused(await peer.reply(id, 'the answer to a request sent in pieces', { after: sent }), -32601);
 }
 
 async function chunksMayHoldMany(context: Context) {

@@ -51,6 +51,21 @@ async function callsAreIntroduced(context: Context) {
   fitting(peer.frames);
 }
 
+async function callsAreShownFirst(context: Context) {
+  const { agent, sessionId } = await opened(context);
+  const { asked, done } = await permissionIn(context, agent, sessionId);
+  const shown = agent
+    .updates(sessionId)
+    .map(updateOf)
+    .some(
+      ({ sessionUpdate, toolCallId }) =>
+        sessionUpdate === 'tool_call' && toolCallId === asked.params.toolCall.toolCallId,
+    );
+  expect(shown, 'its tool call was not shown before', asked.frame);
+  asked.answer(allowance(asked));
+  await done;
+}
+
 async function callsEnd(context: Context) {
   const { agent, sessionId, answer } = await toolTurn(context);
   const status = new Map<string, Json>();
@@ -122,6 +137,13 @@ export const TURNS: readonly Check[] = [
     'protocol/v1/tool-calls',
     'Every tool call of a turn that has ended is completed or failed.',
     callsEnd,
+    { needs: ['model'] },
+  ),
+  should(
+    'ACP-PROMPT-9',
+    'protocol/v1/tool-calls',
+    'A tool call is shown before permission for it is asked for.',
+    callsAreShownFirst,
     { needs: ['model'] },
   ),
   must('ACP-PROMPT-5', 'protocol/v1/content', 'A prompt may hold text and resource links.', takesLinks, {
