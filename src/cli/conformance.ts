@@ -44,7 +44,8 @@ export async function parseConformance(argv: readonly string[]): Promise<Conform
     .usage('$0 conformance [options] -- <agent command...>\n\nJudges an ACP agent by what passes through its pipes.')
     .options(OPTIONS)
     .check((values) => {
-      const fault = faultOf(values, command);
+      // yargs checks even where only help is asked for.
+      const fault = values['help'] === true ? undefined : faultOf(values, command);
       if (fault !== undefined) throw new Error(fault);
       return true;
     })
