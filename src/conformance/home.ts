@@ -1,4 +1,4 @@
-import { cp, mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -28,14 +28,6 @@ export class Home {
     await mkdir(folder, { recursive: true });
     const settings = { security: { auth: { selectedType: 'openai' } } };
     await writeFile(join(folder, 'settings.json'), JSON.stringify(settings), { flag: 'wx' }).catch(() => {});
-  }
-
-  /** The text of every file whose path ends so, where an agent keeps its sessions in files. */
-  async files(ending: string): Promise<string[]> {
-    const names = await readdir(this.path, { recursive: true });
-    return await Promise.all(
-      names.filter((name) => name.endsWith(ending)).map((name) => readFile(join(this.path, name), 'utf8')),
-    );
   }
 
   async remove(): Promise<void> {

@@ -51,7 +51,7 @@ async function loadReplays(context: Context) {
       .join('');
   const asked = text('user_message_chunk');
   expect(
-    /first words[^]*second words/.test(asked),
+    /first words[\s\S]*second words/.test(asked),
     `the user's words are not in the history, in order: ${asked}`,
     frame,
   );
@@ -68,7 +68,7 @@ const goesOn = (method: 'load' | 'resume') => async (context: Context) => {
   ended(await agent.say(sessionId, `${CUES.say} second words`));
   const told = context.model.requests.slice(before).find(({ last }) => last.texts.join().includes('second words'));
   const texts = JSON.stringify(told?.turns.flatMap((turn) => turn.texts) ?? []);
-  expect(/first words[^]*second words/.test(texts), 'the model was not told the history', { text: texts });
+  expect(/first words[\s\S]*second words/.test(texts), 'the model was not told the history', { text: texts });
 };
 
 async function resumeIsSilent(context: Context) {
