@@ -16,6 +16,11 @@ const OPTIONS = {
   profile: { choices: ['core', 'all'], requiresArg: true, describe: 'core: without what is better than qwen-code' },
   strict: { type: 'boolean', describe: 'Count a warning as a failure' },
   timeout: { type: 'number', requiresArg: true, describe: 'The longest wait for one answer, in s (default: 10)' },
+  think: {
+    type: 'number',
+    requiresArg: true,
+    describe: 'How long an agent lives on before a kill -9, in ms (default: 500)',
+  },
   jobs: { type: 'number', requiresArg: true, describe: 'Checks at the same time (default: the number of cores)' },
   json: { type: 'string', requiresArg: true, describe: 'A file to write the results to' },
   env: {
@@ -78,6 +83,8 @@ function faultOf(values: Values & { readonly _?: readonly unknown[] }, command: 
     if (value !== undefined && !(Number(value) > 0 && Number(value) <= 3600))
       return `--${name} must be a positive number.`;
   }
+  const think = Number(values['think'] ?? 0);
+  if (!(think >= 0 && think <= 60_000)) return '--think must be a number of milliseconds.';
   if (command.length === 0 && !['list', 'daemon', 'serve'].some((name) => values[name] !== undefined))
     return 'The command of the agent is missing: conformance [options] -- <agent command...>';
   return undefined;
@@ -96,6 +103,7 @@ function optionsOf(values: Values, command: readonly string[]): KitOptions {
     core: values['profile'] === 'core',
     strict: values['strict'] === true,
     timeout: Number(values['timeout'] ?? 10),
+    thinking: Number(values['think'] ?? 500),
     env: Object.fromEntries(
       listOf(values['env']).map((entry) => [entry.slice(0, entry.indexOf('=')), entry.slice(entry.indexOf('=') + 1)]),
     ),

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { Agent } from './agent.ts';
 import { Home } from './home.ts';
 import { FakeModel } from './model/server.ts';
@@ -18,6 +19,14 @@ export interface Target {
   readonly home?: string;
 }
 
+/** Times, in ms. */
+export interface Waits {
+  /** How long one wait may take. */
+  readonly patience: number;
+  /** How long a process lives on before a crash: some write down what they say a little after they said it. */
+  readonly thinking: number;
+}
+
 export interface AgentOptions {
   /** Params of `initialize` besides the usual; null for no `initialize` at all. */
   readonly initialize?: object | null;
@@ -32,8 +41,7 @@ export class Context {
   readonly model: FakeModel;
   /** The HOME of the agents that it starts, unless it names another. */
   readonly home: Home;
-  /** How long one wait may take, in ms. */
-  readonly patience: number;
+  readonly options: Waits;
   /** What the agent turned out to be. */
   readonly findings: Findings;
   /** What is judged. */
@@ -41,20 +49,25 @@ export class Context {
   readonly #owned: (() => Promise<void>)[] = [];
   #closed = false;
 
-  private constructor(target: Target, patience: number, findings: Findings, model: FakeModel, home: Home) {
+  private constructor(target: Target, options: Waits, findings: Findings, model: FakeModel, home: Home) {
     this.target = target;
     this.findings = findings;
-    this.patience = patience;
+    this.options = options;
     this.model = model;
     this.home = home;
     this.own(() => home.remove());
     this.own(() => model.close());
   }
 
-  static async open(target: Target, patience: number, findings: Findings = NOTHING_YET): Promise<Context> {
-    const [model, home] = await Promise.all([FakeModel.start(patience), Home.make(target.home)]);
+  static async open(target: Target, options: Waits, findings: Findings = NOTHING_YET): Promise<Context> {
+    const [model, home] = await Promise.all([FakeModel.start(options.patience), Home.make(target.home)]);
     await home.configure();
-    return new Context(target, patience, findings, model, home);
+    return new Context(target, options, findings, model, home);
+  }
+
+  /** How long one wait may take, in ms. */
+  get patience(): number {
+    return this.options.patience;
   }
 
   /**
@@ -71,6 +84,12 @@ export class Context {
     const agent = new Agent(program, home, this.patience);
     if (options.initialize !== null) await agent.initialize(options.initialize, START_PATIENCE * this.patience);
     return agent;
+  }
+
+  /** Kills an agent with SIGKILL, after a time in which it could write down what it had said. */
+  async crash(agent: Agent): Promise<void> {
+    if (agent.program.exit === undefined) await pause(this.options.thinking);
+    await agent.kill();
   }
 
   /** Starts any program, which is ended with the check. */

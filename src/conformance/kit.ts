@@ -17,6 +17,8 @@ export interface KitOptions {
   readonly strict: boolean;
   /** How long one wait may take, in s. */
   readonly timeout: number;
+  /** How long an agent lives on before it is killed, in ms. */
+  readonly thinking: number;
   readonly jobs?: number;
   readonly json?: string;
   readonly home?: string;
@@ -49,6 +51,7 @@ export async function runKit(options: KitOptions, say: (text: string) => void): 
       target: targetOf(options),
       suites,
       patience: options.timeout * 1000,
+      thinking: options.thinking,
       jobs: options.jobs ?? Math.max(2, availableParallelism()),
       signal: stop.signal,
       onRow: (row) => say(rowText(row)),

@@ -18,7 +18,7 @@ export async function probe(target: Target, patience: number): Promise<Findings>
     const rest = lack('skipped', 'there is no agent, only a daemon', ...OF_AN_AGENT);
     return { initialized: undefined, tools: [], lacks: new Map([...daemon, ...rest]) };
   }
-  const context = await Context.open(target, patience);
+  const context = await Context.open(target, { patience, thinking: 0 });
   try {
     const agent = await context.agent().catch((error: unknown) => {
       throw new NoAgent(`The agent did not start: ${error instanceof Error ? error.message : String(error)}`);

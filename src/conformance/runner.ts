@@ -12,6 +12,8 @@ export interface RunOptions {
   readonly profile?: 'core';
   /** How long one wait may take, in ms. */
   readonly patience: number;
+  /** How long an agent lives on before it is killed with SIGKILL, in ms; 0 when absent. */
+  readonly thinking?: number;
   /** Checks at the same time. */
   readonly jobs: number;
   /** What the agent is known to be; found out by starting it once when absent. */
@@ -67,14 +69,18 @@ type Verdict = Pick<Row, 'status' | 'reason' | 'frame'> & { readonly ms?: number
 const OUT_OF_TIME: Verdict = { status: 'skipped', reason: 'the run took too long' };
 const STOPPED: Verdict = { status: 'skipped', reason: 'the run was stopped' };
 
-async function judge(check: Check, { target, patience, signal }: RunOptions, findings: Findings): Promise<Verdict> {
+async function judge(
+  check: Check,
+  { target, patience, thinking = 0, signal }: RunOptions,
+  findings: Findings,
+): Promise<Verdict> {
   if (signal?.aborted) return STOPPED;
   for (const need of check.needs ?? []) {
     const lack = findings.lacks.get(need);
     if (lack !== undefined) return lack;
   }
   const started = performance.now();
-  const context = await Context.open(target, patience, findings);
+  const context = await Context.open(target, { patience, thinking }, findings);
   const onAbort = () => void context.close();
   signal?.addEventListener('abort', onAbort, { once: true });
   try {

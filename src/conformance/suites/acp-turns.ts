@@ -111,7 +111,9 @@ async function remembers(context: Context) {
   ended(await agent.say(sessionId, `${CUES.say} second words`));
   const told = context.model.requests.find(({ last }) => last.texts.join().includes('second words'));
   const texts = JSON.stringify(told?.turns.flatMap((turn) => turn.texts) ?? []);
-  expect(/first words[\s\S]*kit[\s\S]*second words/.test(texts), 'the model was not told the turn before', { text: texts });
+  expect(/first words[\s\S]*kit[\s\S]*second words/.test(texts), 'the model was not told the turn before', {
+    text: texts,
+  });
 }
 
 export const TURNS: readonly Check[] = [

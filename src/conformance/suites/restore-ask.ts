@@ -108,7 +108,7 @@ async function answeredStays(context: Context) {
   const { asked, done, agent, sessionId, toolCallId } = await askedAgain(context);
   asked.answer(answers('Blue'));
   ended(await done, 'end_turn');
-  await agent.kill();
+  await context.crash(agent);
   const next = await later(context, sessionId, false);
   expectEqual(next.states.get(toolCallId), 'completed', 'the state of the call in the history');
   expectEqual(userWords(next.agent, sessionId), [CUES.askOne], "the user's messages in the history");
@@ -131,7 +131,7 @@ async function suppressedIsNotAsked(context: Context) {
   const answer = await agent.startRestore(sessionId).done;
   ended(answer, 'end_turn');
   quiet(context, agent, requests, answer.frame);
-  await agent.kill();
+  await context.crash(agent);
   await later(context, sessionId, true);
 }
 

@@ -17,7 +17,7 @@ const closes = (answer: (asked: Asked) => void) => async (context: Context) => {
   expectEqual(context.model.requests.length, requests, 'the number of requests to the model', reply.frame);
   const state = agent.updatesOf(sessionId, toolCallId, asked.frame).map((frame) => updateOf(frame).status);
   expectEqual(state, ['failed'], 'the states of the call after the reply', reply.frame);
-  await agent.kill();
+  await context.crash(agent);
   const { states } = await later(context, sessionId, false);
   expectEqual(states.get(toolCallId), 'failed', 'the state of the call in the history', reply.frame);
 };
@@ -45,7 +45,7 @@ async function liveDecline(context: Context) {
   asked.answer(DECLINE);
   ended(await done, 'end_turn');
   expectEqual(context.model.told.length, 0, 'how often the model was told', asked.frame);
-  await agent.kill();
+  await context.crash(agent);
   await later(context, sessionId, false);
 }
 
@@ -75,7 +75,7 @@ async function answeredThenDeclined(context: Context) {
   const reply = await done;
   ended(reply, 'end_turn');
   expectEqual(tellings(context, 'Blue').length, 0, 'how often the model was told', reply.frame);
-  await agent.kill();
+  await context.crash(agent);
   const { states } = await later(context, sessionId, false);
   expectEqual([...states.values()], ['completed', 'failed'], 'the states of the calls in the history', reply.frame);
 }
@@ -86,7 +86,7 @@ async function declinedFirst(context: Context) {
   const reply = await done;
   ended(reply, 'end_turn');
   expect(agent.peer.unanswered.length === 0, 'the second question was asked all the same', agent.peer.unanswered[0]);
-  await agent.kill();
+  await context.crash(agent);
   const { states } = await later(context, sessionId, false);
   expectEqual([...states.values()], ['failed', 'failed'], 'the states of the calls in the history', reply.frame);
 }

@@ -8,6 +8,13 @@ import type { Json } from '../wire.ts';
 import { ended, must, opened } from './rows.ts';
 import { answers, asksLater, calls, hinted, hung, later, leavesOpen, needs } from './restore-rows.ts';
 
+async function survivesTheMoment(context: Context) {
+  const { agent, sessionId } = await opened(context);
+  await agent.askIn(sessionId, CUES.askOne);
+  await agent.kill();
+  await asksLater(context, sessionId);
+}
+
 async function loadKeepsItOpen(context: Context) {
   const { agent, sessionId, toolCallId } = await hung(context);
   const { frame } = await agent.load(sessionId);
@@ -123,7 +130,7 @@ async function hintIffOpen(context: Context) {
     await agent.askIn(sessionId, cue);
     waiting.push(sessionId);
   }
-  await agent.kill();
+  await context.crash(agent);
   const next = await context.agent();
   for (const sessionId of [said, answered, ...waiting]) {
     const { frame, result } = await next.load(sessionId);
@@ -166,7 +173,7 @@ async function suppressedThenLoaded(context: Context) {
 async function switchedOffCloses(context: Context) {
   const { agent: first, sessionId } = await opened(context);
   const { asked } = await first.askIn(sessionId, CUES.askOne);
-  await first.kill();
+  await context.crash(first);
   const off = await context.agent({ switchedOff: true });
   hinted(await off.load(sessionId), false);
   expectEqual(
@@ -183,7 +190,7 @@ async function switchedOffCloses(context: Context) {
 async function switchedOffIsSilent(context: Context) {
   const { agent: first, sessionId } = await opened(context);
   await first.askIn(sessionId, CUES.askOne);
-  await first.kill();
+  await context.crash(first);
   const off = await context.agent({ switchedOff: true });
   hinted(await off.load(sessionId), false);
   await off.hangUp();
@@ -271,5 +278,12 @@ export const LOADS: readonly Check[] = [
     'What was loaded with the switch off is asked by a later process with it on.',
     switchedOffIsSilent,
     { needs },
+  ),
+  must(
+    'RESTORE-LOAD-18',
+    'TR-5',
+    'A kill -9 in the very moment in which the question is asked loses nothing.',
+    survivesTheMoment,
+    { needs, profile: 'better' },
   ),
 ];

@@ -31,7 +31,7 @@ async function overtakenIsClosed(context: Context) {
   const answer = await agent.startRestore(sessionId).done;
   ended(answer, 'end_turn');
   quiet(context, agent, requests, answer.frame);
-  await agent.kill();
+  await context.crash(agent);
   await later(context, sessionId, false);
 }
 

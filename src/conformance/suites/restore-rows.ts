@@ -36,7 +36,7 @@ export interface Hung {
 export async function hung(context: Context, cue: string = CUES.askOne): Promise<Hung> {
   const { agent, sessionId } = await opened(context);
   const { asked } = await agent.askIn(sessionId, cue);
-  await agent.kill();
+  await context.crash(agent);
   return { agent: await context.agent(), sessionId, before: asked, toolCallId: asked.params.toolCall.toolCallId };
 }
 

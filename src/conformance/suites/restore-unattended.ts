@@ -20,7 +20,7 @@ type End = (waiting: Waiting) => Promise<unknown>;
 const again = (end: End) => async (context: Context) => {
   const waiting = await askedAgain(context);
   await end(waiting);
-  await waiting.agent.kill();
+  await context.crash(waiting.agent);
   await asksLater(context, waiting.sessionId);
 };
 
@@ -29,7 +29,7 @@ const first = (end: End) => async (context: Context) => {
   const { agent, sessionId } = await opened(context);
   const waiting = { agent, sessionId, ...(await agent.askIn(sessionId, CUES.askOne)) };
   await end(waiting);
-  await agent.kill();
+  await context.crash(agent);
   await asksLater(context, sessionId);
 };
 
@@ -59,7 +59,7 @@ async function halfAnswered(context: Context) {
   asked.answer(answers('Red'));
   (await agent.peer.permission()).answer(unattended('timeout'));
   ended(await done, 'end_turn');
-  await agent.kill();
+  await context.crash(agent);
   await bothAgain(context, sessionId);
 }
 
@@ -67,7 +67,7 @@ async function killedBetween(context: Context) {
   const { agent, sessionId, asked } = await askedAgain(context, CUES.askTwo);
   asked.answer(answers('Red'));
   await agent.peer.permission();
-  await agent.kill();
+  await context.crash(agent);
   await bothAgain(context, sessionId);
 }
 
