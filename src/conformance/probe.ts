@@ -35,6 +35,7 @@ type Lack = [Need, { status: Status; reason: string }];
 const OF_AN_AGENT: readonly Need[] = [
   'agent',
   'session',
+  'turn',
   'model',
   'question',
   'shell',
@@ -64,12 +65,16 @@ async function unusable(agent: Agent, { model, patience }: Context): Promise<Lac
   const opened = await agent.newSession().catch((error: unknown) => error as Error);
   if (opened instanceof Error) {
     const why = opened instanceof Unmet ? (opened.frame ?? opened.message) : opened.message;
-    return lack('skipped', `it opens no session: ${why}`, 'session', 'model', 'question', 'shell');
+    return lack('skipped', `it opens no session: ${why}`, 'session', 'turn', 'model', 'question', 'shell');
   }
   const turn = agent.start(opened, CUES.say);
   await within(Promise.race([turn.done, model.asked(1)]), patience, 'the first turn').catch(() => {});
   if (model.requests.length === 0) {
-    return lack('skipped', "it does not ask the kit's model", 'model', 'question', 'shell');
+    const ended = await turn.done.then(({ error }) => error === undefined).catch(() => false);
+    return [
+      ...lack('skipped', "it does not ask the kit's model", 'model', 'question', 'shell'),
+      ...(ended ? [] : lack('skipped', "its turns do not end, and it does not ask the kit's model", 'turn')),
+    ];
   }
   await turn.done.catch(() => {});
   const tools = model.requests.flatMap((request) => request.tools);

@@ -9,7 +9,8 @@ export type Profile = 'core' | 'better';
 
 /**
  * What an agent must have for a check to say anything. `agent`: there is one to judge; a check of an agent with
- * any other need does not repeat it. `session`: it opens one without an account. `model`: it asks the
+ * any other need does not repeat it. `session`: it opens one without an account. `turn`: a prompt
+ * has an end there, or gets to the kit's model. `model`: it asks the
  * kit's model. `question`: it offers `ask_user_question` to the model. `shell`: a tool that the kit can script and that
  * may need permission. `daemon`: there is one to judge. The others are advertised in the answer to `initialize`.
  */
@@ -17,6 +18,7 @@ export type Need =
   | 'agent'
   | 'daemon'
   | 'session'
+  | 'turn'
   | 'model'
   | 'question'
   | 'shell'

@@ -167,7 +167,7 @@ export const CALLS: readonly Check[] = [
     EXTENSIONS,
     'Methods of its own that the agent calls begin with an underscore.',
     ownMethodsAreNamedSo,
-    { needs: ['session'] },
+    { needs: ['turn'] },
   ),
   must('ACP-CALL-14', EXTENSIONS, '_meta with keys that the agent does not know changes nothing.', metaIsTolerated, {
     needs: ['session'],

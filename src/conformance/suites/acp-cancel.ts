@@ -141,7 +141,7 @@ export const CANCEL: readonly Check[] = [
     { needs: ['model'] },
   ),
   must('ACP-CANCEL-5', PAGE, 'A cancel with nothing to cancel is ignored.', idleCancelIsIgnored, {
-    needs: ['session'],
+    needs: ['turn'],
   }),
   should(
     'ACP-CANCEL-6',

@@ -79,6 +79,6 @@ export const FRAMING: readonly Check[] = [
   ),
   must('ACP-FRAME-5', PAGE, 'A message may be of some megabytes.', linesMayBeLong),
   must('ACP-FRAME-6', PAGE, 'stdout carries one JSON-RPC 2.0 message a line and nothing else.', stdoutCarriesFrames, {
-    needs: ['session'],
+    needs: ['turn'],
   }),
 ];

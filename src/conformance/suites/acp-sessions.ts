@@ -205,7 +205,7 @@ export const SESSIONS: readonly Check[] = [
   must('ACP-SESSION-13', LIST, 'session/list for another folder does not have it.', listFilters, {
     needs: ['model', 'list'],
   }),
-  must('ACP-SESSION-14', PAGE, 'A closed session takes no prompt.', closeEnds, { needs: ['session', 'close'] }),
+  must('ACP-SESSION-14', PAGE, 'A closed session takes no prompt.', closeEnds, { needs: ['turn', 'close'] }),
   must('ACP-SESSION-15', PAGE, 'Closing a session cancels its turn.', closeCancels, { needs: ['model', 'close'] }),
   must('ACP-SESSION-16', PAGE, 'A deleted session is neither listed nor loaded.', deleteForgets, {
     needs: ['model', 'delete'],

@@ -122,7 +122,7 @@ export const TURNS: readonly Check[] = [
     PAGE,
     'All updates of a turn come before its answer, which has a valid stopReason.',
     speaksBeforeItAnswers,
-    { needs: ['session'] },
+    { needs: ['turn'] },
   ),
   must('ACP-PROMPT-2', PAGE, 'What the model says reaches the client whole and in order.', saysWhatTheModelSays, {
     needs: ['model'],
@@ -149,10 +149,10 @@ export const TURNS: readonly Check[] = [
     { needs: ['model'] },
   ),
   must('ACP-PROMPT-5', 'protocol/v1/content', 'A prompt may hold text and resource links.', takesLinks, {
-    needs: ['session'],
+    needs: ['turn'],
   }),
   should('ACP-PROMPT-6', 'qwen-acp ACP-14', 'A prompt without any content is refused with -32602.', emptyIsRefused, {
-    needs: ['session'],
+    needs: ['turn'],
     profile: 'better',
   }),
   must('ACP-PROMPT-7', PAGE, 'Turns of two sessions run side by side and do not mix.', sessionsAreApart, {
