@@ -8,11 +8,11 @@ export type Level = 'must' | 'should';
 export type Profile = 'core' | 'better';
 
 /**
- * What an agent must have for a check to say anything. `agent`: there is one to judge; a check of an agent with
- * any other need does not repeat it. `session`: it opens one without an account. `turn`: a prompt
- * has an end there, or gets to the kit's model. `model`: it asks the
- * kit's model. `question`: it offers `ask_user_question` to the model. `shell`: a tool that the kit can script and that
- * may need permission. `daemon`: there is one to judge. The others are advertised in the answer to `initialize`.
+ * What an agent must have for a check to say anything. `agent`: there is one to judge; a check with any other need of an
+ * agent does not repeat it. `daemon`: likewise. `session`: it opens one without an account. `turn`: a prompt there has an
+ * end, or gets to the kit's model. `model`: it asks that model. `question`: it offers `ask_user_question` to the model.
+ * `shell`: it offers it a tool that runs commands and that the kit can script. The others are advertised in the answer to
+ * `initialize`.
  */
 export type Need =
   | 'agent'
