@@ -1,4 +1,5 @@
 import yargs from 'yargs';
+import { type ConformanceLine, parseConformance } from './conformance.ts';
 import { EXPLAIN_OPTIONS, EXPLAIN_SESSION, type ExplainArguments, explainArguments } from './explain-options.ts';
 import { type ChildOptions, childOptions, OPTIONS, PARSER_CONFIGURATION, unknownNames, valueFault } from './options.ts';
 import {
@@ -15,12 +16,18 @@ export type CommandLine =
   | { readonly kind: 'child'; readonly options: ChildOptions }
   | { readonly kind: 'serve'; readonly options: ServeArguments }
   | { readonly kind: 'explain'; readonly options: ExplainArguments }
+  | Extract<ConformanceLine, { kind: 'conformance' }>
   /** Help or the version, for stdout; `note` is a line for stderr before it. */
   | { readonly kind: 'text'; readonly text: string; readonly note?: string }
-  | { readonly kind: 'fault'; readonly text: string };
+  /** The exit code is 1 unless given. */
+  | { readonly kind: 'fault'; readonly text: string; readonly exitCode?: number };
 
 /** Judges any command line with full yargs. Prints nothing and never exits. */
 export async function parseCommandLine(argv: readonly string[], version: string): Promise<CommandLine> {
+  if (argv[0] === 'conformance') {
+    const line = await parseConformance(argv.slice(1));
+    return line.kind === 'fault' ? { ...line, exitCode: 2 } : line;
+  }
   const parsed = await runYargs(argv, version);
   if (parsed.error !== undefined) return { kind: 'fault', text: parsed.output || parsed.error };
   if (parsed.output !== '') return { kind: 'text', text: parsed.output };
@@ -50,12 +57,20 @@ async function runYargs(argv: readonly string[], version: string): Promise<Parse
     .locale('en')
     .parserConfiguration(PARSER_CONFIGURATION)
     .usage(
-      '$0 --acp [options]\n$0 serve [options]\n$0 explain <session>\n\nA coding agent whose questions survive a restart.',
+      [
+        '$0 --acp [options]',
+        '$0 serve [options]',
+        '$0 explain <session>',
+        '$0 conformance [options] -- <agent command...>',
+        '',
+        'A coding agent whose questions survive a restart.',
+      ].join('\n'),
     )
     .command('serve', 'Run the HTTP daemon over the agent', (serve) => serve.options(SERVE_OPTIONS))
     .command('explain <session>', 'Say whether a saved session can be asked again, and why', (explain) =>
       explain.positional('session', EXPLAIN_SESSION).options(EXPLAIN_OPTIONS),
     )
+    .command('conformance', 'Judge any ACP agent by what it says on its pipes')
     .options(OPTIONS)
     .check((values) => {
       // Strict mode lets through what comes after a `--`, and some names that every object has.

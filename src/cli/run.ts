@@ -20,13 +20,18 @@ export async function runCommandLine(argv: readonly string[], version: string): 
       await runExplain(asked.options);
       return undefined;
     }
+    case 'conformance': {
+      const { runKit } = await import('../conformance/kit.ts');
+      process.exitCode = await runKit(asked.options, (text) => process.stdout.write(`${text}\n`));
+      return undefined;
+    }
     case 'text':
       if (asked.note !== undefined) process.stderr.write(`${asked.note}\n`);
       process.stdout.write(`${asked.text}\n`);
       return undefined;
     case 'fault':
       process.stderr.write(`${asked.text}\n`);
-      process.exitCode = 1;
+      process.exitCode = asked.exitCode ?? 1;
       return undefined;
   }
 }

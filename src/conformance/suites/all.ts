@@ -1,0 +1,6 @@
+import type { Suite } from '../suite.ts';
+import { ACP } from './acp.ts';
+import { RESTORE_SUITE } from './restore.ts';
+
+/** Every suite, in the order in which they are run. */
+export const SUITES: readonly Suite[] = [ACP, RESTORE_SUITE];
