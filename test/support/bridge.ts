@@ -150,10 +150,12 @@ export class Listener {
     }
   }
 
-  types(): string[] {
-    return this.events.map(({ type, data }) =>
-      type === 'session_update' ? `${type} ${(data as Any).update.sessionUpdate}` : type,
-    );
+  /** What came after the first `from` events; the list of commands, which comes when it comes, left out. */
+  types(from = 0): string[] {
+    return this.events
+      .slice(from)
+      .map(({ type, data }) => (type === 'session_update' ? `${type} ${(data as Any).update.sessionUpdate}` : type))
+      .filter((type) => type !== 'session_update available_commands_update');
   }
 
   async #run(): Promise<void> {
