@@ -165,7 +165,14 @@ describe('[TR-1] what nobody typed is shown as what it is', () => {
   test.each<[string, Writer, string[]]>([
     ['a notification', injected('notification', { displayText: 'shown' }), ['user shown']],
     ['a notification without a text', injected('notification'), []],
+    ['a scheduled prompt', injected('cron', { displayText: 'shown' }), ['user shown']],
+    ['a scheduled prompt without a text', injected('cron', { displayText: 5 }), []],
     ['a message in the middle of a turn', injected('mid_turn_user_message'), ['user raw']],
+    [
+      'a message in the middle of a turn that has a text',
+      injected('mid_turn_user_message', { displayText: 'shown' }),
+      ['user shown'],
+    ],
     ['a goal', injected('goal_runtime'), []],
     ['a subtype of the future', injected('of_the_future'), ['user raw']],
     ['a result with a subtype', new Writer().result('r', 'x', '1', { subtype: 'goal_runtime' }), ['done x of r']],
