@@ -5,7 +5,7 @@ export default defineConfig({
   test: {
     include: [
       'test/meta/*.test.ts',
-      'test/session/{batch,decisions,eligibility,history,question,reader,reader-properties,replay,replay-recorded}.test.ts',
+      'test/session/{batch,decisions,eligibility,history,question,reader,replay,replay-recorded}.test.ts',
       'test/daemon/{admission,journal,mediator}.test.ts',
     ],
     pool: 'forks',
