@@ -5,7 +5,7 @@ import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { RequestPermissionRequest } from '@agentclientprotocol/sdk';
 import type { Log } from '../log.ts';
-import { isRecord } from '../meta/meta.ts';
+import { own } from '../meta/meta.ts';
 import type { Vote } from './ports.ts';
 import { questionsOf } from './votes.ts';
 
@@ -85,12 +85,14 @@ export class Journal {
   async find(key: JournalKey): Promise<Vote | undefined> {
     await this.#tails.get(sessionPrefix(key.sessionId));
     try {
-      const vote = this.#voteIn(await readFile(this.#path(key), 'utf8'), key);
+      const line = await readFile(this.#path(key), 'utf8');
       // Another daemon may have accepted it since this one read the folder.
-      if (vote) await this.#noteName(key);
-      return vote;
+      await this.#noteName(key);
+      return this.#voteIn(line, key);
     } catch (error) {
-      if (!isMissing(error)) this.#log.warn('the journal of votes cannot be read', error);
+      // What the parser says quotes the file, and an answer has no place in a log.
+      const cause = error instanceof SyntaxError ? 'a file is damaged' : error;
+      if (!isMissing(error)) this.#log.warn('the journal of votes cannot be read', cause);
       return undefined;
     }
   }
@@ -127,10 +129,11 @@ export class Journal {
 
   #voteIn(line: string, key: JournalKey): Vote | undefined {
     const entry: unknown = JSON.parse(line);
-    if (!isRecord(entry) || entry['v'] !== 1) return undefined;
-    const isSame = (['sessionId', 'callId', 'questions'] as const).every((name) => entry[name] === key[name]);
-    const isFresh = this.#now() - Date.parse(String(entry['at'])) < KEPT_FOR_MS;
-    return isSame && isFresh && isVote(entry['vote']) ? entry['vote'] : undefined;
+    if (own(entry, 'v') !== 1) return undefined;
+    const isSame = (['sessionId', 'callId', 'questions'] as const).every((name) => own(entry, name) === key[name]);
+    const isFresh = this.#now() - Date.parse(String(own(entry, 'at'))) < KEPT_FOR_MS;
+    const vote = own(entry, 'vote');
+    return isSame && isFresh && isVote(vote) ? vote : undefined;
   }
 
   async #inOrder(sessionId: string, work: () => Promise<void>): Promise<void> {
@@ -236,8 +239,8 @@ const fileName = ({ sessionId, callId, questions }: JournalKey): string =>
   `${sessionPrefix(sessionId)}${hash(JSON.stringify([callId, questions])).slice(0, 32)}.json`;
 
 function isVote(value: unknown): value is Vote {
-  if (!isRecord(value)) return false;
-  return value['kind'] === 'cancelled' || (value['kind'] === 'selected' && typeof value['optionId'] === 'string');
+  const kind = own(value, 'kind');
+  return kind === 'cancelled' || (kind === 'selected' && typeof own(value, 'optionId') === 'string');
 }
 
-const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoException)?.code === 'ENOENT';
+const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === 'ENOENT';

@@ -161,7 +161,7 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
 }
 
 function text(value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' ? value : undefined;
+  return typeof value === 'string' ? value : undefined;
 }
 
 function positiveInteger(value: unknown): number | undefined {

@@ -54,7 +54,7 @@ export function resolveParents(links: Links, tip: number, wholeFile: boolean): I
   for (let at = 0; at <= tip; at++) {
     const parent = parents[at] as number;
     if (parent === NO_PARENT) resolved[at] = ROOT;
-    else if (at > 0 && ids[at - 1] === parent) resolved[at] = at - 1;
+    else if (ids[at - 1] === parent) resolved[at] = at - 1;
     else {
       earlier ??= new NearestById(ids, tip + 1, at);
       const found = earlier.find(parent);

@@ -13,11 +13,11 @@ export interface DanglingCall {
  */
 export function danglingCalls(history: readonly Content[]): readonly DanglingCall[] {
   const at = history.findLastIndex(({ role }) => role === 'model');
-  const answered = new Set<string>();
+  const answered = new Set<string | undefined>();
   for (const { parts } of history.slice(at + 1)) {
     for (const { functionResponse } of parts ?? []) {
       if (functionResponse === undefined) return [];
-      if (functionResponse.id !== undefined) answered.add(functionResponse.id);
+      answered.add(functionResponse.id);
     }
   }
   return idCalls(history[at]).filter(({ id }) => !answered.has(id));

@@ -35,7 +35,6 @@ function callsOf(content: Content): FunctionCall[] {
 function isPaired(contents: readonly Content[], start: number, end: number): boolean {
   const calls = callsOf(contents[start]!);
   const firstUser = isModel(contents[start]!) ? start + 1 : start;
-  if (calls.length > 0 && firstUser === end) return false;
   let next = 0;
   for (let at = firstUser; at < end; at++) {
     for (const [index, { functionResponse }] of (contents[at]!.parts ?? []).entries()) {
@@ -61,9 +60,7 @@ function pairTurn(contents: readonly Content[], start: number, end: number, erro
 }
 
 function withoutResponses(content: Content): Content[] {
-  const { parts = [] } = content;
-  if (!parts.some(({ functionResponse }) => functionResponse)) return [content];
-  const kept = parts.filter(({ functionResponse }) => !functionResponse);
+  const kept = (content.parts ?? []).filter(({ functionResponse }) => !functionResponse);
   return kept.length > 0 ? [{ ...content, parts: kept }] : [];
 }
 

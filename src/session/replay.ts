@@ -140,7 +140,7 @@ function replaySystem({ subtype, systemPayload }: TranscriptRecord, events: Reco
 
 /** The parts of a user record that a person did not type are shown as its display text, or not at all. */
 function shownInstead({ type, subtype, systemPayload, message }: TranscriptRecord): readonly Part[] | undefined {
-  if (type !== 'user' || subtype === undefined) return undefined;
+  if (type !== 'user') return undefined;
   const displayText = isObject(systemPayload) ? systemPayload['displayText'] : undefined;
   switch (subtype) {
     case 'notification':
@@ -150,9 +150,8 @@ function shownInstead({ type, subtype, systemPayload, message }: TranscriptRecor
       return subtype === 'mid_turn_user_message' ? message?.parts : [];
     case 'goal_runtime':
       return [];
-    default:
-      return undefined;
   }
+  return undefined;
 }
 
 function responseText(response: unknown): string {

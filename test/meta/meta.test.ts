@@ -120,7 +120,7 @@ describe('the load', () => {
     [{ [key.LOAD_REPLAY_MODE]: 'bulk', [key.LOAD_REPLAY_PAGE_SIZE]: 1.5 }, { mode: 'bulk' }],
     [{ [key.LOAD_REPLAY_MODE]: 'other', [key.LOAD_REPLAY_PAGE_SIZE]: 3 }, { mode: 'stream' }],
   ])('[ACP-11] %j asks for %j', (meta, replay) => {
-    expect(readLoadMeta(meta).replay).toEqual(replay);
+    expect(readLoadMeta(meta).replay).toStrictEqual(replay);
   });
 
   test('[LS-1, LS-2] the hint is true or absent, and each recorded response is built key by key', () => {
@@ -151,6 +151,11 @@ describe('the load', () => {
       replay: { mode: 'bulk', pageSize: 7 },
     });
   });
+
+  test.each([5, 'text', {}, { updates: 'all' }, { updates: { length: 1 } }])(
+    '[ACP-11] %j in the response of a load is no replay',
+    (replay) => expect(readLoadReplay({ [key.LOAD_REPLAY]: replay })).toBeUndefined(),
+  );
 
   test('[DM-3] the hint is taken off, the rest is left', () => {
     expect(takeRestoreHint({ a: 1, [key.RESTORE_ASK_USER_QUESTION]: true })).toEqual({
@@ -202,6 +207,17 @@ describe('the prompt', () => {
     }
     expect(promptResponseMeta({})).toBeUndefined();
   });
+
+  test('[ACP-7, ACP-12] that a turn was cancelled is told as recorded', () => {
+    const metas = recorded(({ result }) => result?.['_meta']).filter(
+      (meta) => key.PROMPT_CANCELLED in (meta as object),
+    );
+    expect(metas.length).toBeGreaterThan(0);
+    for (const meta of metas) {
+      const cancelled = (meta as Record<string, { cancelledAt: number; elapsedMs: number }>)[key.PROMPT_CANCELLED]!;
+      expect(promptResponseMeta({ cancelled })).toEqual(meta);
+    }
+  });
 });
 
 describe('the permission request', () => {
@@ -218,6 +234,13 @@ describe('the permission request', () => {
     }
   });
 
+  test.each([
+    { [key.INTERACTION_KIND]: 'plan', [key.QUESTIONS]: [{}] },
+    { [key.QUESTIONS]: [{}] },
+    { [key.INTERACTION_KIND]: 'user_question', [key.QUESTIONS]: 'Which?' },
+    { [key.INTERACTION_KIND]: 'user_question' },
+  ])('[RS-2] %j asks no questions', (meta) => expect(readQuestionMeta(meta)).toBeUndefined());
+
   test.each(['timeout', 'session_closed', 'agent_cancelled'] as const)(
     '[RS-6] the reason %s is read back',
     (cancelReason) => {
@@ -227,6 +250,7 @@ describe('the permission request', () => {
 
   test('[RS-3] answers in _meta are handed on unchecked', () => {
     expect(readPermissionReplyMeta({ [key.ANSWERS]: ['x'] })).toEqual({ answers: ['x'] });
+    expect(readPermissionReplyMeta({})).toStrictEqual({});
   });
 });
 
@@ -257,12 +281,53 @@ describe('the handshake', () => {
     }
   });
 
+  test.each([{ v: 2 }, { intervalMs: 0 }, { intervalMs: undefined }, { categories: 'all' }, { categories: undefined }])(
+    '[ACP-12] a heartbeat with %o is none',
+    (wrong) => {
+      const sound = { v: 1, intervalMs: 5, categories: ['agent', 5, 'shell'] };
+      expect(readInitializeMeta({ [key.ACTIVE_WORK_HEARTBEAT]: { ...sound, ...wrong } })).toEqual({
+        channelLiveness: false,
+      });
+      expect(readInitializeMeta({ [key.ACTIVE_WORK_HEARTBEAT]: sound }).activeWorkHeartbeat).toEqual({
+        v: 1,
+        intervalMs: 5,
+        categories: ['agent', 'shell'],
+      });
+    },
+  );
+
   test('[ACP-12] what our daemon asks for is understood', () => {
     expect(readInitializeMeta(daemonInitializeMeta(15_000))).toMatchObject({
       channelLiveness: true,
       activeWorkHeartbeat: { v: 1, intervalMs: 15_000 },
     });
     expect(readNewSessionMeta(newSessionRequestMeta({ sessionId: 's', deadlineMs: 1 }))).toEqual({ sessionId: 's' });
+  });
+
+  test('[DM-13] our daemon asks for what the recorded one does, but for the start-up profile', () => {
+    const asked = recorded(({ method, params }) => (method === 'initialize' ? params?.['_meta'] : undefined));
+    expect(asked.length).toBeGreaterThan(5);
+    for (const meta of asked as Record<string, unknown>[]) {
+      const { [key.CHANNEL_STARTUP_PROFILE]: _, ...wanted } = meta;
+      const { intervalMs } = wanted[key.ACTIVE_WORK_HEARTBEAT] as { intervalMs: number };
+      expect(daemonInitializeMeta(intervalMs, wanted[key.PRIVATE_PARENT_CAPABILITY] as string)).toStrictEqual(wanted);
+      const { [key.PRIVATE_PARENT_CAPABILITY]: __, ...withoutCapability } = wanted;
+      expect(daemonInitializeMeta(intervalMs)).toStrictEqual(withoutCapability);
+    }
+    const created = recorded(({ method, params }) => (method === 'session/new' ? params?.['_meta'] : undefined));
+    expect(created.length).toBeGreaterThan(2);
+    for (const meta of created as Record<string, number>[]) {
+      const deadlineMs = meta[key.SESSION_INITIALIZATION_DEADLINE_MS]!;
+      expect(newSessionRequestMeta({ deadlineMs })).toStrictEqual(meta);
+    }
+  });
+
+  test.each(['', 5, null, ['s'], {}])('[ACP-4, ACP-12] %j where a text is expected is as if it were absent', (junk) => {
+    const invocation = { promptId: junk, originatorClientId: junk };
+    expect(readNewSessionMeta({ [key.SESSION_ID]: junk })).toStrictEqual({});
+    expect(readPermissionReplyMeta({ [key.PERMISSION_CANCEL_REASON]: junk })).toStrictEqual({});
+    expect(readInitializeMeta({ [key.EXTERNAL_TOOL_GUARD_READY]: junk })).toStrictEqual({ channelLiveness: false });
+    expect(readPromptMeta({ [key.INVOCATION]: invocation }).invocation).toStrictEqual({});
   });
 });
 

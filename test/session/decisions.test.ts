@@ -20,8 +20,20 @@ describe('[BT-5] what the end of the history leaves open', () => {
     ['none when text has overtaken them', [model(call('a')), user(said)], []],
     ['none of an earlier turn', [model(call('a')), user(said), model(said)], []],
     ['calls without an id do not count', [model({ functionCall: { name: 'tool', args: {} } })], []],
+    ['nor do those with an empty one', [model(call(''), call('a'))], ['a']],
+    ['a response without an id answers none', [model(call('a')), user({ functionResponse: { name: 'tool' } })], ['a']],
+    ['an entry that says nothing overtakes none', [model(call('a')), { role: 'user' }], ['a']],
+    ['nothing in a model turn without parts', [{ role: 'model' }], []],
   ])('%s', (_, history, expected) => {
     expect(danglingCalls(history).map(({ id }) => id)).toEqual(expected);
+  });
+
+  test('each under the name and with the arguments that the model gave', () => {
+    const bare = { functionCall: { id: 'b' } };
+    expect(danglingCalls([model(call('a', 'glob', { pattern: '*' }), bare)])).toEqual([
+      { id: 'a', name: 'glob', args: { pattern: '*' } },
+      { id: 'b', name: '', args: {} },
+    ]);
   });
 });
 

@@ -105,6 +105,11 @@ describe('[EL-3] the last content of the records is that of the API history', ()
     ['system records alone', [record('system'), record('system')], undefined],
     ['system records behind it', [record('assistant', { message: asked }), record('system')], asked],
     ['a record without a message behind it', [record('user', { message: user }), record('assistant')], user],
+    [
+      'a system record with a message behind it',
+      [record('assistant', { message: asked }), record('system', { message: user })],
+      asked,
+    ],
     ['a later message', [record('assistant', { message: asked }), record('user', { message: user })], user],
   ])('%s', (_, records, expected) => {
     expect(lastHistoryContentFromRecords(records)).toBe(expected);

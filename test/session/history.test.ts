@@ -94,6 +94,21 @@ describe('[TR-9, LS-6] what is sent to a model pairs every call with one respons
       [model(call(undefined, 'edit'), call('a')), user(closed(undefined, 'edit'), done('a'))],
     ],
     [
+      'two calls without an id, by name',
+      [model(call(undefined, 'edit'), call(undefined, 'glob')), user(done(undefined, 'g', 'glob'))],
+      [model(call(undefined, 'edit'), call(undefined, 'glob')), user(closed(undefined, 'edit'), done(undefined, 'g'))],
+    ],
+    [
+      'a call that an entry without parts follows',
+      [model(call('a')), { role: 'user' }],
+      [model(call('a')), user(closed('a'))],
+    ],
+    [
+      'a response without a call, beside entries without parts',
+      [{ role: 'model' }, user(done('a')), user(text('next'))],
+      [{ role: 'model' }, user(text('next'))],
+    ],
+    [
       'two calls of one id',
       [model(call('a'), call('a')), user(done('a'))],
       [model(call('a'), call('a')), user(done('a'), closed('a'))],
@@ -195,7 +210,9 @@ describe('[TR-2, TR-9, MD-5] records fold into the API history', () => {
       .user('v', 'two')
       .system('s2', 'file_history_snapshot', snapshot(3))
       .calls('b', ['y'])
-      .result('q', 'y', '2', { toolCallResult: { callId: 'y', status: 'cancelled' }, gitBranch: 'main' })
+      .says('c', 'three')
+      .calls('d', ['z'])
+      .result('q', 'z', '2', { toolCallResult: { callId: 'z', status: 'cancelled' }, gitBranch: 'main' })
       .system('t', 'turn_result', { state: 'cancelled' });
     expect(foldHistory(writer.records)).toMatchObject({
       providerCallIds: new Map([
@@ -205,13 +222,67 @@ describe('[TR-2, TR-9, MD-5] records fold into the API history', () => {
       userTurns: 2,
       lastPromptTurn: 3,
       lastPromptTokens: 7,
-      lastResult: { callId: 'y', status: 'cancelled' },
+      lastResult: { callId: 'z', status: 'cancelled' },
       lastTurnState: 'cancelled',
       cwd: '/srv/project',
       gitBranch: undefined,
     });
     const next = foldHistory(writer.user('w', 'three').records);
     expect([next.lastResult, next.lastTurnState]).toEqual([undefined, undefined]);
+  });
+
+  const compressedHistory = [user(text('summary'))];
+  const snapshots = [{ promptId: 's########9' }];
+
+  test.each<[string, Writer]>([
+    ['a system record of the future', new Writer().system('s', 'new', { state: 'x', snapshots, compressedHistory })],
+    ['a turn that ended without a state', new Writer().system('s', 'turn_result', { state: 5 })],
+    ['a snapshot without prompts', new Writer().system('s', 'file_history_snapshot', { snapshots: 'none' })],
+    [
+      'snapshots of other prompts',
+      new Writer().system('s', 'file_history_snapshot', {
+        snapshots: [null, {}, { promptId: 's' }, { promptId: { toString: null } }],
+      }),
+    ],
+    ['a user record without a message', new Writer().add('s', 'user')],
+    ['a type of the future', new Writer().add('s', 'new' as 'user', { message: user(text('hi')), systemPayload: {} })],
+  ])('[TR-1, TR-4] %s says nothing', (_, writer) => {
+    const before = new Writer().calls('a', ['x']).system('t', 'turn_result', { state: 'error' });
+    expect(foldHistory([...before.records, ...writer.records])).toEqual(foldHistory(before.records));
+  });
+
+  test('[TR-1] what a record says is read from records of its kind only', () => {
+    const providerCallIds = { x: 'call_0' };
+    const usageMetadata = { promptTokenCount: 7 };
+    const toolCallResult = { callId: 'x', status: 'success' } as const;
+    const systemPayload = { compressedHistory, state: 'x' };
+    const more = { providerCallIds, usageMetadata, toolCallResult, systemPayload, subtype: 'chat_compression' };
+    const { contents, ...rest } = foldHistory(new Writer().user('u', 'hi', more).records);
+    expect(contents).toEqual([user(text('hi'))]);
+    expect(rest.providerCallIds.size).toBe(0);
+    expect([rest.lastPromptTokens, rest.lastResult, rest.lastTurnState]).toEqual([undefined, undefined, undefined]);
+    expect(lastEntryOf(new Writer().user('u', 'hi', more).records)).toEqual(user(text('hi')));
+  });
+
+  test('[TR-4] values of no use count as absent', () => {
+    const junk = { promptTokenCount: '7' } as never;
+    const writer = new Writer().calls('a', ['x', 'y'], {
+      usageMetadata: junk,
+      providerCallIds: { x: 5 as never, y: null },
+    });
+    const { lastPromptTokens, providerCallIds } = foldHistory(writer.records);
+    expect(lastPromptTokens).toBeUndefined();
+    expect([...providerCallIds]).toEqual([['y', null]]);
+    const parts = [null, { text: 'half' }];
+    const damaged = [null, 'text', { role: 'user' }, { role: 'user', parts: 'none' }, { role: 'user', parts }];
+    writer.system('c', 'chat_compression', { compressedHistory: [...damaged, ...compressedHistory] });
+    expect(foldHistory(writer.records).contents).toEqual(compressedHistory);
+  });
+
+  test('[TR-4] messages without parts are kept as they are', () => {
+    const empty = { message: { role: 'user' } };
+    const writer = new Writer().add('u', 'user', empty).add('r', 'tool_result', empty).result('q', 'x', '1');
+    expect(foldHistory(writer.records).contents).toEqual([{ role: 'user' }, user(done('x', '1'))]);
   });
 
   test('calls without an id are kept', () => {

@@ -100,6 +100,20 @@ describe('[TR-2] the conversation is the chain from the last record up', () => {
       { records: 'u1 a1 a2 u2' },
     ],
     [
+      'a result that a message parts from its call stays out',
+      new Writer().calls('a1', ['x']).user('u1', 'no').result('r1', 'x', '1').user('u2', 'two', { parentUuid: 'a1' }),
+      { records: 'a1 u2' },
+    ],
+    [
+      'a result beside the chain whose parent is lost stays out',
+      new Writer()
+        .calls('a1', ['x'])
+        .result('r0', 'x', '0', { parentUuid: null })
+        .result('r1', 'x', '1', { parentUuid: 'lost' })
+        .user('u2', 'two', { parentUuid: 'a1' }),
+      { records: 'a1 u2' },
+    ],
+    [
       'a missing parent is bridged to the nearest earlier record',
       turn().user('u2', 'two', { parentUuid: 'lost' }).says('a2', 'end'),
       { records: 'u1 a1 u2 a2', gaps: 1 },

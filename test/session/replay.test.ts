@@ -54,6 +54,99 @@ describe('[LS-1, LS-2, LS-4] a call without a result is left in progress exactly
   });
 });
 
+describe('[TR-2, TR-4] whatever a file holds, a call and its result are under ids and names that a client takes', () => {
+  const at = (recordId: string) => ({ recordId, timestamp: expect.any(Number) });
+  const calls = (...parts: readonly unknown[]) =>
+    new Writer().add('a', 'assistant', {
+      message: { role: 'model', parts: parts.map((functionCall) => ({ functionCall })) as never },
+    });
+  const answer = (writer: Writer, functionResponse: unknown, toolCallResult?: unknown) =>
+    writer.add('r', 'tool_result', {
+      message: { role: 'user', parts: [{ functionResponse }] as never },
+      ...(toolCallResult !== undefined && { toolCallResult: toolCallResult as never }),
+    });
+  const last = (writer: Writer): SessionEvent => {
+    const play = new Replay({ open: new Set(), waiting: new Set() });
+    return writer.records.flatMap((record) => play.next({ kind: 'record', record, gap: false })).at(-1)!;
+  };
+  const result = { kind: 'result', callId: 'x', name: 'glob', ok: true, text: 'out', source: at('r') };
+  const response = { output: 'out' };
+  const glob = { id: 'x', name: 'glob' };
+
+  test.each<[string, Writer, object]>([
+    ['its name and arguments are none', calls({ id: 'x', name: 5, args: 'all' }), { callId: 'x', name: '', args: {} }],
+    ['its name is missing', calls({ id: 'x' }), { callId: 'x', name: '', args: {} }],
+    ['its id is a number', calls({ ...glob, id: 5 }), { callId: 'qwen-replay-tool:a:0', name: 'glob', args: {} }],
+  ])('a call: %s', (_, writer, expected) => {
+    expect(last(writer)).toEqual({ kind: 'call', phase: 'recorded', ...expected, source: at('a') });
+  });
+
+  test.each<[string, Writer, object]>([
+    ['in the plain form', answer(calls(glob), { ...glob, response }), {}],
+    ['an error alone', answer(calls(glob), { ...glob, response: { error: 'no' } }), { ok: false, text: 'no' }],
+    ['neither output nor error', answer(calls(glob), { ...glob, response: { a: 1 } }), { text: '{"a":1}' }],
+    ['nothing', answer(calls(glob), glob), { text: '' }],
+    ['a text in place of an object', answer(calls(glob), { ...glob, response: 'out' }), { text: '' }],
+    ['the name is missing', answer(calls(glob), { id: 'x', response }), {}],
+    ['the name is missing, and the call', answer(new Writer(), { id: 'x', response }), { name: '' }],
+    ['the record calls it a success', answer(calls(glob), { ...glob, response }, { status: 'success' }), {}],
+    ['the record says otherwise', answer(calls(glob), { ...glob, response }, { status: 'cancelled' }), { ok: false }],
+    [
+      'the record has a display',
+      answer(calls(glob), { ...glob, response }, { status: 'success', resultDisplay: null }),
+      { display: null },
+    ],
+    [
+      'no id, but the record has one',
+      answer(calls(glob), { name: 'glob', response }, { status: 'success', callId: 'x' }),
+      {},
+    ],
+    ['no id anywhere', answer(calls(glob), { name: 'glob', response }), { callId: '' }],
+    [
+      'no id, and the second of two calls without one has its name',
+      answer(calls({ name: 'edit' }, { name: 'glob' }), { name: 'glob', response }),
+      { callId: 'qwen-replay-tool:a:1' },
+    ],
+    [
+      'no id, and no call without one has its name',
+      answer(calls({ name: 'edit' }), { name: 'glob', response }),
+      { callId: '' },
+    ],
+  ])('a result: %s', (_, writer, expected) => {
+    expect(last(writer)).toStrictEqual({ ...result, ...expected });
+  });
+
+  test('a result beside a lost parent says so, once', () => {
+    const json = (text: string) => Buffer.from(JSON.stringify(text));
+    const raw: SessionEvent & { kind: 'raw_result' } = {
+      kind: 'raw_result',
+      callIdJson: json('x'),
+      nameJson: json('glob'),
+      textJson: json('out'),
+      ok: true,
+      source: { recordId: 'r', timestamp: 7 },
+    };
+    const play = new Replay({ open: new Set(), waiting: new Set() });
+    for (const record of calls(glob).records) play.next({ kind: 'record', record, gap: false });
+    const text = expect.stringContaining('missing');
+    const source = { recordId: 'r', timestamp: 7, segment: 0 };
+    expect(play.next({ kind: 'raw_result', result: raw, gap: true })).toEqual([
+      { kind: 'text', text, thought: false, source },
+      raw,
+    ]);
+    expect(play.next({ kind: 'raw_result', result: raw, gap: false })).toEqual([raw]);
+    expect(play.finish()).toEqual([]);
+  });
+
+  test.each<[string, Writer]>([
+    ['a user record', new Writer().add('u', 'user')],
+    ['a message from the middle of a turn', new Writer().add('u', 'user', { subtype: 'mid_turn_user_message' })],
+    ['a result', new Writer().add('u', 'tool_result')],
+    ['an answer', new Writer().add('u', 'assistant')],
+    ['an answer without parts', new Writer().add('u', 'assistant', { message: { role: 'model' } })],
+  ])('without a message nothing is shown of %s', (_, writer) => expect(shown(writer)).toEqual([]));
+});
+
 describe('[ACP-3] usage stands behind the text and before the calls', () => {
   const usageMetadata = { promptTokenCount: 1 };
   const parts = [{ text: 'a' }, { functionCall: { id: 'x', name: 'glob' } }, { text: 'b' }];
@@ -74,9 +167,22 @@ describe('[TR-1] what nobody typed is shown as what it is', () => {
   test.each<[string, Writer, string[]]>([
     ['a notification', injected('notification', { displayText: 'shown' }), ['user shown']],
     ['a notification without a text', injected('notification'), []],
+    ['a scheduled prompt', injected('cron', { displayText: 'shown' }), ['user shown']],
+    ['a scheduled prompt without a text', injected('cron', { displayText: 5 }), []],
     ['a message in the middle of a turn', injected('mid_turn_user_message'), ['user raw']],
+    [
+      'a message in the middle of a turn that has a text',
+      injected('mid_turn_user_message', { displayText: 'shown' }),
+      ['user shown'],
+    ],
     ['a goal', injected('goal_runtime'), []],
     ['a subtype of the future', injected('of_the_future'), ['user raw']],
+    ['a result with a subtype', new Writer().result('r', 'x', '1', { subtype: 'goal_runtime' }), ['done x of r']],
+    [
+      'a type of the future',
+      new Writer().add('r', 'new' as 'user', { message: new Writer().result('r', 'x', '1').records[0]!.message! }),
+      [],
+    ],
     [
       'a command',
       new Writer().system('s', 'slash_command', {
@@ -92,7 +198,26 @@ describe('[TR-1] what nobody typed is shown as what it is', () => {
       new Writer().system('s', 'turn_result', { ...CANCELLED_TURN, cancelledAt: '5' }),
       [],
     ],
-    ['a command that is invoked', new Writer().system('s', 'slash_command', { phase: 'invocation' }), []],
+    [
+      'a command that is invoked',
+      new Writer().system('s', 'slash_command', { phase: 'invocation', outputHistoryItems: [{ text: 'no' }] }),
+      [],
+    ],
+    ['a command that says nothing', new Writer().system('s', 'slash_command', { phase: 'result' }), []],
+    ['a command without a payload', new Writer().system('s', 'slash_command', null), []],
+    [
+      'a command whose output is no text',
+      new Writer().system('s', 'slash_command', {
+        phase: 'result',
+        outputHistoryItems: [null, 'no', {}, { text: 5 }, { text: 'out' }],
+      }),
+      ['out'],
+    ],
+    [
+      'a system record of the future with an output',
+      new Writer().system('s', 'new', { phase: 'result', outputHistoryItems: [{ text: 'no' }] }),
+      [],
+    ],
     [
       'a compression, a rewind, the end of a turn',
       new Writer().system('s', 'chat_compression').system('t', 'rewind').system('v', 'turn_result'),
