@@ -155,7 +155,7 @@ describe('[TR-2] the conversation is the chain from the last record up', () => {
   });
 });
 
-describe('[TR-4] what is damaged is passed over, never glued and never fatal', () => {
+describe('[TR-4, K058, K060, K062] what is damaged is passed over, never glued and never fatal', () => {
   const three = turn().user('u2', 'two');
   const [one, two, last] = three.lines() as [string, string, string];
   const reordered = (line: string) => JSON.stringify(Object.fromEntries(Object.entries(JSON.parse(line)).reverse()));
