@@ -35,6 +35,7 @@ describe('a question over HTTP', () => {
         pendingInteractions: [{ requestId: data.requestId, questions: [{ answerKey: '0' }] }],
       });
       const old = await second.post(`${path}/permission/${asked.requestId}`, submit({ 0: 'Blue' }));
+      // As in the reference its answer has no code: that it is a 404 which names the request is what a client goes by.
       expect(old).toMatchObject({ status: 404, body: { error: expect.any(String), requestId: asked.requestId } });
       expect(old.body).not.toHaveProperty('outcome');
       const voted = await second.post(`${path}/permission/${data.requestId}`, submit({ 0: 'Blue' }));

@@ -87,6 +87,7 @@ test('[ACP-5, K083] a long line arrives whole; one over the limit is refused and
   const [refused, answer] = await child.until('last');
   expect(refused).toEqual(refusal(-32600));
   expect(answer.result.sessions).toHaveLength(1);
+  expect(child.stderr).toMatch(/^.*longer than 67108864 bytes.*\n$/);
 });
 
 test('[ACP-5, RS-7] only the answer to the question itself answers it; it counts once', async () => {
