@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { callIds, cards, kinds, responseIds, sent } from '../support/evidence.ts';
 import { expectPaired, geminiPeer, seenBy } from '../support/gemini-peer.ts';
-import { CANCELLED, CWD, Home, Peer, RESTORE, submit, unattended } from '../support/peer.ts';
+import { type Asked, CANCELLED, CWD, Home, Peer, RESTORE, submit, unattended } from '../support/peer.ts';
 import { asks, COLOUR, dangling, FEATURES, saidIn } from '../support/sessions.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: updates and records of every form
@@ -141,28 +141,20 @@ test('[BT-1, RS-6, K027] with a process for every message the next one asks agai
 
 test('[RS-6, LS-5, K027, K028, K025] with the switch off what nobody decided is closed without blame; its card keeps the question with all choices', async () => {
   const home = new Home();
-  const ends: Record<string, (peer: Peer) => Promise<unknown>> = {
-    timeout: async (peer) => (await peer.question()).answer(unattended('timeout')),
-    session_closed: async (peer) => (await peer.question()).answer(unattended('session_closed')),
-    EOF: async (peer) => {
-      await peer.question();
-      await peer.eof();
-    },
-    'kill -9': async (peer) => {
-      await peer.question();
-      await peer.kill();
-    },
-  };
   const left: string[] = [];
-  for (const [name, end] of Object.entries(ends)) {
-    const peer = await Peer.start({ home });
+  const lose = async (peer: Peer, end: (asked: Asked) => unknown) => {
     const id = await peer.newSession();
-    const turn = peer.prompt(id, '[[ask1]]').catch(() => {});
-    await end(peer);
-    await Promise.race([turn, peer.exited]);
-    for (const text of cardTexts(peer, id)) expect(text, name).not.toMatch(BLAME);
+    const { turn, asked } = await peer.askIn(id);
+    await end(asked);
+    await Promise.race([turn.catch(() => {}), peer.exited]);
+    for (const text of cardTexts(peer, id)) expect(text).not.toMatch(BLAME);
     left.push(id);
-  }
+  };
+  const [first, second] = [await Peer.start({ home }), await Peer.start({ home })];
+  await lose(first, (asked) => asked.answer(unattended('timeout')));
+  await lose(first, (asked) => asked.answer(unattended('session_closed')));
+  await lose(first, () => first.eof());
+  await lose(second, () => second.kill());
   const next = await Peer.start({ home });
   for (const id of left) {
     await next.load(id);

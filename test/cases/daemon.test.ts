@@ -19,6 +19,10 @@ const THREE_QUESTIONS = {
 };
 const ANSWERS = { 0: 'A', 1: ['X', 'Y'], 2: 'my own words' };
 const vote = (answers: unknown) => ({ outcome: { outcome: 'selected', optionId: 'proceed_once' }, answers });
+const OPEN_CARD = { sessionUpdate: 'tool_call', status: 'in_progress', rawInput: { questions: QUESTIONS } };
+/** What a load's answer shows of calls. */
+const cards = ({ compactedReplay }: Json): Json[] =>
+  compactedReplay.flatMap(({ data }: Json) => (data.update.toolCallId ? [data.update] : []));
 const types = (events: EventReader, type: string): Json[] => events.seen.filter((event) => event.type === type);
 
 test('[DM-2, DM-3, DM-7, BT-11, RS-3, K005, K007, K011, K017, K040, K042, K043, K044] a question after a crash: whoever comes can answer it, its form is in the status, and one of two answers counts', async () => {
@@ -43,10 +47,7 @@ test('[DM-2, DM-3, DM-7, BT-11, RS-3, K005, K007, K011, K017, K040, K042, K043, 
   await loading;
   expect(loaded).toMatchObject({ status: 200, body: { hasActivePrompt: true } });
   expect(seen.filter(({ hasActivePrompt }) => !hasActivePrompt)).toEqual([]);
-  const cards = loaded.body.compactedReplay.flatMap(({ data }: Json) => (data.update.toolCallId ? [data.update] : []));
-  expect(cards).toMatchObject([
-    { sessionUpdate: 'tool_call', status: 'in_progress', rawInput: { questions: QUESTIONS } },
-  ]);
+  expect(cards(loaded.body)).toMatchObject([OPEN_CARD]);
 
   const [pending, ...others] = seen.at(-1).pendingInteractions;
   expect(others).toEqual([]);
@@ -61,6 +62,8 @@ test('[DM-2, DM-3, DM-7, BT-11, RS-3, K005, K007, K011, K017, K040, K042, K043, 
   await alice.next('permission_request');
   const { body: second } = await daemon.post(`${path}/load`, {}, 'bob');
   // The design hands the waiting request over in the answer of the load itself, so that nothing of it can come before.
+  expect(second).toMatchObject({ attached: true, hasActivePrompt: true });
+  expect(cards(second)).toMatchObject([OPEN_CARD]);
   const asked = second.liveJournal.filter(({ type }: Json) => type === 'permission_request');
   expect(asked.map(({ data }: Json) => data.requestId)).toEqual([requestId]);
   const bob = await daemon.events(sessionId);
