@@ -2,7 +2,17 @@ import { readdirSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { callIds, cards, kinds, responseIds, sent } from '../support/evidence.ts';
 import { expectPaired, geminiPeer, seenBy } from '../support/gemini-peer.ts';
-import { type Asked, CANCELLED, CWD, Home, Peer, RESTORE, submit, unattended } from '../support/peer.ts';
+import {
+  type Asked,
+  CANCELLED,
+  CWD,
+  Home,
+  Peer,
+  RECORDED_SCRIPT,
+  RESTORE,
+  submit,
+  unattended,
+} from '../support/peer.ts';
 import { asks, COLOUR, dangling, FEATURES, saidIn } from '../support/sessions.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: updates and records of every form
@@ -93,11 +103,14 @@ test('[ACP-7, RS-6, K046] a client that answers a cancel with the cancelled outc
 test('[ACP-7, RS-8, K013] a cancel that was answered is known after kill -9: the next process has nothing to go on with', async () => {
   const home = new Home();
   const left: string[] = [];
-  for (const words of ['[[ask1]]', '[[stream]]']) {
-    const peer = await Peer.start({ home, restore: true });
+  // The last says nothing, so that only the cancel itself tells its prompt from one that was killed.
+  const script = { rules: [{ when: { text: '[[silent]]' }, steps: [{ wait: 'abort' }] }, ...RECORDED_SCRIPT.rules] };
+  for (const words of ['[[ask1]]', '[[stream]]', '[[silent]]']) {
+    const peer = await Peer.start({ home, restore: true, script });
     const id = await peer.newSession();
     const turn = peer.prompt(id, words);
-    await peer.until(() => peer.said() !== '' || cards(peer, id).length > 0);
+    if (words === '[[silent]]') await expect.poll(() => kinds(home.records(id))).toContain('user');
+    else await peer.until(() => peer.said() !== '' || cards(peer, id).length > 0);
     await peer.notify('session/cancel', { sessionId: id });
     expect(await turn).toEqual({ stopReason: 'cancelled' });
     await peer.kill();
