@@ -61,6 +61,6 @@ test.skipIf(!existsSync('/proc/self/io'))(
     }
     expect(frames).toBeGreaterThan(3 * TURNS);
     expect(meanwhile).toHaveLength(4);
-    expect((counted(pid, 'status', 'VmHWM') - idle) / 1024).toBeLessThan(150);
+    expect((counted(pid, 'status', 'VmHWM') - idle) / 1024).toBeLessThan(100);
   },
 );
