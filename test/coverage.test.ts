@@ -61,14 +61,7 @@ const CASES: string[] = readFileSync(join(ROOT, 'test/fixtures/cases.jsonl'), 'u
 
 /** Cases about what is not built yet. */
 const PENDING: Readonly<Record<string, string>> = {
-  K002: 'plain clients',
-  K012: 'a tool that runs while a second client loads',
-  K021: 'a shell command beside a question',
-  K032: 'forms and one option a choice',
-  K050: 'a cancel while a tool runs',
-  K055: 'the results of finished calls of a batch',
   K065: 'compression',
-  K081: 'the output of commands',
 };
 
 test('every case is cited by a test, or waits for what it is about', () => {
