@@ -167,16 +167,16 @@ class LineNotes {
   #recordLines = new Uint32Array(1024);
   #records = 0;
 
-  note({ bytes, offset, terminated, isRecord, corrupt }: JudgedLine): void {
+  note({ bytes, offset, terminated, records, corrupt }: JudgedLine): void {
     this.#lines++;
-    if (isRecord) this.#addRecord();
+    for (let count = records; count > 0; count--) this.#addRecord();
     if (corrupt && this.corrupt.length < NAMED) this.corrupt.push(this.#lines);
     if (bytes.includes(0)) this.nul++;
     if (bytes.at(-1) === 0x0d) this.crlf++;
     if (offset === 0 && bytes.subarray(0, 3).equals(BYTE_ORDER_MARK)) this.byteOrderMark = true;
     if (terminated) return;
     this.unterminated = true;
-    this.torn = !isRecord && bytes.some((byte) => byte > 32);
+    this.torn = records === 0 && bytes.some((byte) => byte > 32);
   }
 
   lineOf(record: number): number {

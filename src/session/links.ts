@@ -54,7 +54,8 @@ export interface JudgedLine {
   /** From the start of the file. */
   readonly offset: number;
   readonly terminated: boolean;
-  readonly isRecord: boolean;
+  /** How many records it holds. */
+  readonly records: number;
   readonly corrupt: boolean;
 }
 
@@ -101,7 +102,7 @@ function observed(link: OnLine, links: Links, observe: (line: JudgedLine) => voi
     const { count, corrupt } = links;
     link(buffer, from, to, offset, terminated);
     const bytes = buffer.subarray(from, to);
-    observe({ bytes, offset, terminated, isRecord: links.count > count, corrupt: links.corrupt > corrupt });
+    observe({ bytes, offset, terminated, records: links.count - count, corrupt: links.corrupt > corrupt });
   };
 }
 
