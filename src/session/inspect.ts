@@ -57,9 +57,17 @@ async function historyEnd(conversation: Conversation): Promise<HistoryEnd> {
     do from--;
     while (from > 0 && conversation.typeAt(from) !== ASSISTANT);
     const fold = new HistoryFold();
-    if (from >= 0) for await (const record of conversation.records({ from })) fold.add(record);
+    // That turn may be one that cannot be read, and a compression behind it hold others.
+    let spoke = false;
+    if (from >= 0) {
+      for await (const record of conversation.records({ from })) {
+        fold.add(record);
+        spoke ||= record.type === 'assistant';
+      }
+    }
     const { contents, lastResult, lastTurnState } = fold.finish();
-    if (from <= 0 || contents.some(({ role }) => role === 'model')) return { contents, lastResult, lastTurnState };
+    const begins = spoke && contents.some(({ role }) => role === 'model');
+    if (from <= 0 || begins) return { contents, lastResult, lastTurnState };
   }
 }
 
