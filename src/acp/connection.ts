@@ -108,6 +108,7 @@ class RpcConnection implements Connection {
     this.#reader = new NdjsonReader(input, {
       prefix,
       maxLineBytes: options.maxInboundLineBytes ?? MAX_INBOUND_LINE,
+      log,
       notify: (method, params) => this.#serving.receive(method, params),
       refuse: (error) => this.#refuse(error),
       outbox: this.#outbox,

@@ -23,6 +23,7 @@ export const requestIdPrefix = (): string => `q${Date.now().toString(36)}${Math.
 export interface NdjsonReaderOptions {
   readonly prefix: string;
   readonly maxLineBytes: number;
+  readonly log: Log;
   /** Handles a notification, in order. */
   readonly notify: (method: string, params: unknown) => void;
   /** Answers what is no message, in order. */
@@ -160,7 +161,10 @@ export class NdjsonReader extends AbstractMessageReader {
   };
 
   #tooLong(): RequestError {
-    return RequestError.invalidRequest(`the line is longer than ${this.#options.maxLineBytes} bytes`);
+    const { log, maxLineBytes } = this.#options;
+    // Its id went with it: the peer cannot tell which of its requests was refused.
+    log.warn(`a line longer than ${maxLineBytes} bytes was not read`);
+    return RequestError.invalidRequest(`the line is longer than ${maxLineBytes} bytes`);
   }
 }
 

@@ -9,7 +9,7 @@ import { mediate } from './mediator.ts';
 import type { Caller, PendingInteraction, PermissionStrategy, Resolution, Vote } from './ports.ts';
 import { DaemonError } from './ports.ts';
 import type { InteractionEvent, PermissionReply, UnattendedReason } from './replies.ts';
-import { eventOf, outcomeOf, replyTo, requestEvent, resolvedEvent, unattendedReply } from './replies.ts';
+import { eventOf, replyTo, requestEvent, resolvedEvent, unattendedReply } from './replies.ts';
 import { checkVote, questionsOf } from './votes.ts';
 import { type TurnRecord, type Waiting, WaitingRequests } from './waiting.ts';
 
@@ -230,7 +230,7 @@ export class Interactions {
     const { pending } = waiting;
     clearTimeout(waiting.timer);
     if (resolution.kind !== 'voted') waiting.turn.undecided = true;
-    this.#waiting.end(waiting, outcomeOf(resolution));
+    this.#waiting.end(waiting, resolution);
     this.#options.publish(resolvedEvent(pending, resolution));
     waiting.settle(resolution);
   }
@@ -269,12 +269,12 @@ export class Interactions {
     if (!ended) {
       return new DaemonError(404, 'No request with this id waits', { details });
     }
-    const { outcome } = ended;
+    const { outcome, reason } = ended;
     const data = { requestId, sessionId: ended.sessionId, outcome };
     this.#options.publish(eventOf('permission_already_resolved', ended, data, undefined));
     return new DaemonError(404, 'The request has been resolved already', {
       code: 'permission_already_resolved',
-      details: { ...details, outcome },
+      details: { ...details, outcome, ...(reason !== undefined && { reason }) },
     });
   }
 

@@ -55,7 +55,7 @@ export function outcomeOf(resolution: Resolution): Outcome {
 }
 
 /** Why nobody's answer came of it; undefined for an answer. */
-function reasonOf(resolution: Resolution): string | undefined {
+export function reasonOf(resolution: Resolution): string | undefined {
   switch (resolution.kind) {
     case 'voted':
       return declines(resolution.vote) ? 'declined' : undefined;

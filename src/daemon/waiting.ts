@@ -1,6 +1,6 @@
 import type { JournalKey } from './journal.ts';
 import type { PendingInteraction, Resolution, Vote } from './ports.ts';
-import type { Outcome } from './replies.ts';
+import { type Outcome, outcomeOf, reasonOf } from './replies.ts';
 
 /** A turn in which something was asked. */
 export interface TurnRecord {
@@ -27,6 +27,8 @@ export interface Ended {
   readonly sessionId: string;
   readonly promptId: string | undefined;
   readonly outcome: Outcome;
+  /** Why nobody's answer came of it; undefined for an answer. */
+  readonly reason: string | undefined;
 }
 
 /** How many ended requests are remembered, for those who vote late. */
@@ -68,13 +70,13 @@ export class WaitingRequests {
     else this.#bySession.set(sessionId, new Set([waiting]));
   }
 
-  end(waiting: Waiting, outcome: Outcome): void {
+  end(waiting: Waiting, resolution: Resolution): void {
     const { requestId, sessionId, promptId } = waiting.pending;
     this.#byId.delete(requestId);
     const own = this.#bySession.get(sessionId);
     own?.delete(waiting);
     if (own?.size === 0) this.#bySession.delete(sessionId);
-    this.#ended.set(requestId, { sessionId, promptId, outcome });
+    this.#ended.set(requestId, { sessionId, promptId, outcome: outcomeOf(resolution), reason: reasonOf(resolution) });
     const [oldest] = this.#ended.keys();
     if (this.#ended.size > REMEMBERED && oldest !== undefined) this.#ended.delete(oldest);
   }

@@ -57,9 +57,17 @@ async function historyEnd(conversation: Conversation): Promise<HistoryEnd> {
     do from--;
     while (from > 0 && conversation.typeAt(from) !== ASSISTANT);
     const fold = new HistoryFold();
-    if (from >= 0) for await (const record of conversation.records({ from })) fold.add(record);
+    // That turn may be one that cannot be read, and a compression behind it hold others.
+    let spoke = false;
+    if (from >= 0) {
+      for await (const record of conversation.records({ from })) {
+        fold.add(record);
+        spoke ||= record.type === 'assistant';
+      }
+    }
     const { contents, lastResult, lastTurnState } = fold.finish();
-    if (from <= 0 || contents.some(({ role }) => role === 'model')) return { contents, lastResult, lastTurnState };
+    const begins = spoke && contents.some(({ role }) => role === 'model');
+    if (from <= 0 || begins) return { contents, lastResult, lastTurnState };
   }
 }
 
@@ -167,16 +175,16 @@ class LineNotes {
   #recordLines = new Uint32Array(1024);
   #records = 0;
 
-  note({ bytes, offset, terminated, isRecord, corrupt }: JudgedLine): void {
+  note({ bytes, offset, terminated, records, corrupt }: JudgedLine): void {
     this.#lines++;
-    if (isRecord) this.#addRecord();
+    for (let count = records; count > 0; count--) this.#addRecord();
     if (corrupt && this.corrupt.length < NAMED) this.corrupt.push(this.#lines);
     if (bytes.includes(0)) this.nul++;
     if (bytes.at(-1) === 0x0d) this.crlf++;
     if (offset === 0 && bytes.subarray(0, 3).equals(BYTE_ORDER_MARK)) this.byteOrderMark = true;
     if (terminated) return;
     this.unterminated = true;
-    this.torn = !isRecord && bytes.some((byte) => byte > 32);
+    this.torn = records === 0 && bytes.some((byte) => byte > 32);
   }
 
   lineOf(record: number): number {

@@ -1,9 +1,11 @@
+import { valueEnd } from './json-bytes.ts';
 import { forEachLine, type OnLine } from './lines.ts';
 import { hashOf, matchHead, NO_PARENT, newHead, parseRecord, RECORD_START, typeCodeOf } from './record-bytes.ts';
 import type { TranscriptFile } from './transcript-file.ts';
+import type { TranscriptRecord } from './transcript.ts';
 
 const FIRST_CAPACITY = 1024;
-/** A glued line is tried from so many places before it is given up. */
+/** So many places of a line may turn out not to begin a record before it is given up. */
 const MAX_GLUE_ATTEMPTS = 8;
 
 /** Where the records of a file are and how they are linked: about thirty bytes a record, nothing of their contents. */
@@ -52,7 +54,8 @@ export interface JudgedLine {
   /** From the start of the file. */
   readonly offset: number;
   readonly terminated: boolean;
-  readonly isRecord: boolean;
+  /** How many records it holds. */
+  readonly records: number;
   readonly corrupt: boolean;
 }
 
@@ -85,7 +88,7 @@ export async function readLinks(
       if (nextStart === -1) nextStart = Number.POSITIVE_INFINITY;
     }
     const at = offset + from - lineFrom;
-    const plain = terminated && nextStart >= to && matchHead(buffer, from, to, head);
+    const plain = terminated && nextStart >= to && buffer[to - 1] === CLOSE_BRACE && matchHead(buffer, from, to, head);
     if (plain) links.push(at, to - from, head.id, head.parent, head.type);
     else linkOddLine(links, buffer, from, to, at, terminated);
   };
@@ -99,7 +102,7 @@ function observed(link: OnLine, links: Links, observe: (line: JudgedLine) => voi
     const { count, corrupt } = links;
     link(buffer, from, to, offset, terminated);
     const bytes = buffer.subarray(from, to);
-    observe({ bytes, offset, terminated, isRecord: links.count > count, corrupt: links.corrupt > corrupt });
+    observe({ bytes, offset, terminated, records: links.count - count, corrupt: links.corrupt > corrupt });
   };
 }
 
@@ -112,32 +115,59 @@ function linkOddLine(
   offset: number,
   terminated: boolean,
 ): void {
-  for (const start of recordStarts(buffer, from, to)) {
-    const record = parseRecord(buffer, start, to);
-    if (!record) continue;
+  const { found, lost } = recordsIn(buffer, from, to);
+  for (const { start, end, record } of found) {
     const parent = record.parentUuid === null ? NO_PARENT : hashOf(record.parentUuid);
-    links.push(offset + start - from, to - start, hashOf(record.uuid), parent, typeCodeOf(record.type));
-    if (start !== from && terminated) links.corrupt++;
-    return;
+    links.push(offset + start - from, end - start, hashOf(record.uuid), parent, typeCodeOf(record.type));
   }
   if (!terminated) return;
+  if (found.length > 0) {
+    if (lost) links.corrupt++;
+    return;
+  }
   const head = newHead();
   // Its body will not parse, but its links still show the way to what is before it.
   if (matchHead(buffer, from, to, head)) links.push(offset, to - from, head.id, head.parent, head.type);
   else links.corrupt++;
 }
 
-/** Where a record may begin in a line: at its start, else behind a torn one, the last place first. */
-function recordStarts(buffer: Buffer, from: number, to: number): number[] {
-  const starts = [from];
-  for (let at = to; starts.length <= MAX_GLUE_ATTEMPTS; ) {
-    at = buffer.lastIndexOf(RECORD_START, at - 1);
-    if (at <= from) break;
-    starts.push(at);
-  }
-  return starts;
+interface FoundRecord {
+  readonly start: number;
+  readonly end: number;
+  readonly record: TranscriptRecord;
 }
 
+/** The whole records of a line, one behind another or behind torn ones, and whether something else is there, too. */
+function recordsIn(buffer: Buffer, from: number, to: number): { found: FoundRecord[]; lost: boolean } {
+  const found: FoundRecord[] = [];
+  // Without what follows it, which a search for the next record would go on into.
+  const line = buffer.subarray(0, to);
+  let lost = false;
+  let failures = 0;
+  let at = from;
+  while (at !== -1 && failures <= MAX_GLUE_ATTEMPTS) {
+    const one = recordAt(line, at, to);
+    if (one) found.push(one);
+    else failures++;
+    const behind = one ? one.end : at + 1;
+    at = line.indexOf(RECORD_START, behind);
+    lost ||= !one || (at === -1 ? behind < to : behind < at);
+  }
+  return { found, lost };
+}
+
+/** The record that begins at `start` and ends with the line, or before another one. */
+function recordAt(buffer: Buffer, start: number, to: number): FoundRecord | undefined {
+  const valued = valueEnd(buffer, start, to);
+  // Where white space or depth hides its end, only the whole rest can be a record.
+  const end = valued === -1 ? to : valued;
+  // What ends before the line and has no head in the recorded form may be a part of a damaged record.
+  if (end < to && !matchHead(buffer, start, end, newHead())) return undefined;
+  const record = parseRecord(buffer, start, end);
+  return record && { start, end, record };
+}
+
+const CLOSE_BRACE = 0x7d;
 const BLANKS = new Set([0, 9, 13, 32]);
 
 /** Skips a byte order mark at the file's start, and the zeros that a crash can leave where data was to be. */

@@ -84,6 +84,8 @@ export async function readTailConversation(
 
 /** The last entry of the API history; undefined where none has been read. */
 export async function readLastEntry(conversation: Conversation): Promise<LastEntry | undefined> {
+  // What follows a message that cannot be read: it may belong to the one before that. The newest first.
+  let loose: TranscriptRecord[][] = [];
   for (let to = conversation.length; to > 0; ) {
     // A stretch begins with a message that results can belong to, so those beside the chain come out with it.
     let from = to - 1;
@@ -91,9 +93,12 @@ export async function readLastEntry(conversation: Conversation): Promise<LastEnt
     if (!conversation.complete && !isMessage(conversation.typeAt(from))) return undefined;
     const records: TranscriptRecord[] = [];
     for await (const record of conversation.records({ from, to })) records.push(record);
-    const entry = lastEntryIn(records);
-    if (entry !== undefined) return entry;
+    loose.push(records);
     to = from;
+    if (from > 0 && !records.some(({ type }) => type === 'user' || type === 'assistant')) continue;
+    const entry = lastEntryIn(loose.toReversed().flat());
+    if (entry !== undefined) return entry;
+    loose = [];
   }
   return undefined;
 }

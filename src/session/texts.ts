@@ -3,9 +3,9 @@
  * None of them blames the person for what nobody decided.
  */
 
-/** A call whose process ended before its result was known; the model hears it when the history goes on. */
+/** A call that the program, its wait or a later message ended before it had a result; the model hears it when the history goes on. */
 export const CALL_NEVER_FINISHED =
-  'No result is known for this call: the program stopped before one was recorded. Nobody declined it. Call the tool again if it is still needed.';
+  'No result is known for this call: the conversation went on before one was recorded. Nobody declined it. Call the tool again if it is still needed.';
 
 /** The same loss, shown on the card of a replayed call. */
 export const RESULT_NOT_IN_HISTORY =
@@ -65,7 +65,7 @@ export function toolBroke(toolName: string, reason: string): string {
   return `The tool ${toolName} failed unexpectedly: ${reason}`;
 }
 
-/** Nobody allowed or rejected a call before the wait ended; shown on its card, never recorded. */
+/** Nobody allowed, rejected or answered a call before the wait ended; recorded only with the switch off. */
 export const NOBODY_DECIDED = 'The wait for a decision ended before there was one, so this call did not run.';
 
 /** Nobody answered a question before its wait ended; shown on its card, never recorded. */

@@ -98,9 +98,8 @@ async function settleUnattended(
       await host.emit(closedCard(call, end.mixed ? texts.NOBODY_DECIDED : texts.NOBODY_ANSWERED));
     }
   } else {
-    const text = (name: string) =>
-      fate === 'persist_declined' ? texts.declinedByPerson(name) : texts.CANCELLED_BEFORE_RUN;
-    const closed = end.left.map((call, index) => cancelled(call, text(call.name), index === 0 ? end.waitedMs : 0));
+    const text = fate === 'persist_declined' ? texts.NOBODY_DECIDED : texts.CANCELLED_BEFORE_RUN;
+    const closed = end.left.map((call, index) => cancelled(call, text, index === 0 ? end.waitedMs : 0));
     await recordResults(host, [...end.unsaved, ...closed]);
     for (const result of closed) await host.emit(resultEvent(result));
   }

@@ -133,7 +133,7 @@ test('[DM-3, DM-7] loads at the same time reach the child once and see the same 
   expect(await bridge.status(sessionId)).toMatchObject({ clientCount: 4, pendingInteractionCount: 1 });
 });
 
-test('[DM-3] of two loads at once, one with a client and one without, each gets its own', async () => {
+test('[DM-3, K009] of two loads at once, one with a client and one without, each gets its own', async () => {
   const place = new Place();
   const { sessionId } = await place.dangling();
   const bridge = place.bridge();
@@ -149,7 +149,7 @@ test('[DM-3] of two loads at once, one with a client and one without, each gets 
   expect(place.sent('session/prompt')).toHaveLength(1);
 });
 
-test('[DM-9, BT-11] who subscribes late sees what waits; a number goes on from there; a snapshot tells the settings', async () => {
+test('[DM-9, BT-11, K091] who subscribes late sees what waits; a number goes on from there; a snapshot tells the settings', async () => {
   const place = new Place();
   const { sessionId } = await place.dangling();
   const bridge = place.bridge();
@@ -448,7 +448,7 @@ test('[DM-1, DM-2] the list of sessions has the live ones with their state, and 
   await expect(bridge.sessions('/elsewhere')).rejects.toMatchObject({ status: 400, code: 'workspace_mismatch' });
 });
 
-test('[DM-1, DM-6] unknown sessions are 404 everywhere, and nothing is started for them', async () => {
+test('[DM-1, DM-6, K016] unknown sessions are 404 everywhere, and nothing is started for them', async () => {
   const place = new Place();
   const { sessionId } = await place.dangling();
   const bridge = place.bridge();
@@ -488,7 +488,7 @@ test('[DM-1] a client id that is not attached is refused, and the heartbeat of o
   });
 });
 
-test('[DM-8, BT-10] a question that nobody answers in time is unattended, and the next load asks it again with a new clock', async () => {
+test('[DM-8, BT-10, K028] a question that nobody answers in time is unattended, and the next load asks it again with a new clock', async () => {
   const place = new Place();
   const bridge = place.bridge({ permissionResponseTimeoutMs: 30 });
   const { sessionId, clientId } = await bridge.createSession({}, as());

@@ -25,7 +25,7 @@ afterAll(() => bundle.remove());
 
 const everyMoment = MOMENTS.flatMap((moment) => KILLS.map((kill) => [moment, kill] as const));
 
-test.each(everyMoment)('[BT-4, BT-1, DM-10, TR-5] killed at %s: the %s', async (moment, kill) => {
+test.each(everyMoment)('[BT-4, BT-1, DM-10, TR-5, K020] killed at %s: the %s', async (moment, kill) => {
   expect(await crashRun(bundle.entry, { kills: [{ moment, kill }] })).toEqual([moment]);
 });
 

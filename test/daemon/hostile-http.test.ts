@@ -226,7 +226,7 @@ const TABLE: readonly [string, Hostile, number, string | RegExp][] = [
   ],
 ];
 
-test('[DM-1, DM-5, DM-12, BT-12] hostile requests get a clear error, and the question waits as before', {
+test('[DM-1, DM-5, DM-12, BT-12, K042, K089] hostile requests get a clear error, and the question waits as before', {
   timeout: 60_000,
 }, async () => {
   const daemon = await Daemon.start();
@@ -276,7 +276,7 @@ test.each(TABLE.filter(([, , , says]) => says instanceof RegExp && says.source !
 
 const OPEN = { hostname: '127.0.0.1', token: undefined, requireAuth: false, allowOrigins: [] };
 
-test('[DM-7] a vote does not reach another session', async () => {
+test('[DM-7, K042] a vote does not reach another session', async () => {
   const daemon = await Daemon.start();
   const first = await daemon.ask();
   const second = await daemon.ask();

@@ -275,7 +275,7 @@ test('[BT-4] a vote that cannot be stored is a 503, the question waits and takes
   expect(await reply).toMatchObject({ answers: { '0': 'Red' } });
 });
 
-test('[BT-4, DM-7] of votes at the same moment one decides, and only it is journaled', async () => {
+test('[BT-4, DM-7, K043] of votes at the same moment one decides, and only it is journaled', async () => {
   const { interactions, ask, waiting, restart } = daemon();
   const reply = ask();
   const [requestId = ''] = waiting();
@@ -333,7 +333,7 @@ test('[DM-10] what the child withdraws, or takes with it, is over; nobody decide
   expect(await refusal(interactions.vote('session-1', requestId, BLUE, ALICE))).toMatchObject({ status: 404 });
 });
 
-test('[DM-8] a timeout ends a request as unattended, with a clock of its own, and 0 waits for ever', async () => {
+test('[DM-8, K028] a timeout ends a request as unattended, with a clock of its own, and 0 waits for ever', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   onTestFinished(() => void vi.useRealTimers());
   const { events, ask, waiting } = daemon({ timeoutMs: 1000 });

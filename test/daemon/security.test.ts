@@ -91,7 +91,7 @@ test.each<[Partial<RequestHead>, Partial<SecurityPolicy>, string]>([
   // The Host is looked at first, then the Origin: neither tells whether a token was right.
   [{ host: 'evil.example', authorization: 'Bearer no' }, SECRET, '403 host_not_allowed'],
   [{ origin: 'http://evil.example', authorization: 'Bearer no' }, SECRET, '403 origin_not_allowed'],
-])('[DM-12] %j under %j: %s', (head, policy, expected) => {
+])('[DM-12, K088, K089] %j under %j: %s', (head, policy, expected) => {
   expect(verdict(head, policy)).toBe(expected);
 });
 

@@ -35,7 +35,7 @@ const ANSWERS: Readonly<Record<string, readonly [unknown, unknown, string]>> = {
   'null as answers': [null, null, NONE],
 };
 
-test('[RS-3] answers are read from the root or _meta, by index, and fail the call when there is none', async () => {
+test('[RS-3, K032, K033] answers are read from the root or _meta, by index, and fail the call when there is none', async () => {
   const home = new Home();
   const peer = await Peer.start({ home, restore: true });
   const got: Record<string, string> = {};

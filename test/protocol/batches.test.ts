@@ -82,7 +82,7 @@ test('[RS-0, RS-2, RS-6, RS-10] how a first-asked batch of two ends', async () =
   expect(ends).toEqual(expected);
 });
 
-test('[RS-0, RS-2, RS-6, RS-10] a batch that is asked again ends the same way', async () => {
+test('[RS-0, RS-2, RS-6, RS-10, K004] a batch that is asked again ends the same way', async () => {
   const home = new Home();
   const peer = await Peer.start({ home, restore: true });
   const ends: Record<string, unknown> = {};
@@ -94,7 +94,7 @@ test('[RS-0, RS-2, RS-6, RS-10] a batch that is asked again ends the same way', 
   expect(ends).toEqual(expected);
 });
 
-test('[RS-6, RS-10, BT-10] after an answer and a timeout both are asked again, in the same process too', async () => {
+test('[RS-6, RS-10, BT-10, K004] after an answer and a timeout both are asked again, in the same process too', async () => {
   const home = new Home();
   const peer = await Peer.start({ home, restore: true });
   const sessionId = dangling(home, asks('call_1', COLOUR), asks('call_2', FEATURES));

@@ -52,7 +52,7 @@ const CANCELS: readonly {
 ];
 
 for (const { name, ask, restore, left } of QUESTIONS) {
-  test(`[ACP-7, RS-6, ACP-12] a cancel ends a turn whose question (${name}) nobody answers, and is on disk before the answer`, async () => {
+  test(`[ACP-7, RS-6, ACP-12, K037] a cancel ends a turn whose question (${name}) nobody answers, and is on disk before the answer`, async () => {
     const peer = await Peer.start({ restore });
     for (const { how, cancel, answer } of CANCELS) {
       const { id, turn, asked } = await ask(peer);
@@ -122,7 +122,7 @@ test('[ACP-7, ACP-12, ACP-4] a cancel without a turn does nothing', async () => 
   expect((await peer.prompt(id, 'hello')).stopReason).toBe('end_turn');
 });
 
-test('[ACP-13, ACP-7] while questions wait for people who never answer, everything else answers at once', async () => {
+test('[ACP-13, ACP-7, K037, K038] while questions wait for people who never answer, everything else answers at once', async () => {
   const home = new Home();
   const peer = await Peer.start({ home, restore: true });
   const waiting = [await firstAsked(peer), await askedAgain(peer)];

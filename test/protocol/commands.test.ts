@@ -58,7 +58,7 @@ test('[ACP-2, ACP-3, TR-10] commands are listed, answered without the model, rep
   expect(live).toContain('agent_message_chunk');
 });
 
-test('[TR-2, TR-9, EL-3] /compress replaces the older part by a summary, and a hanging question stays', async () => {
+test('[TR-2, TR-9, EL-3, K065] /compress replaces the older part by a summary, and a hanging question stays', async () => {
   const home = new Home();
   const old = [userSays('old words. '.repeat(500)), modelSays({ text: 'old answer' })];
   const id = place(home, ...old, userSays('ask'), modelSays(asks('call_1', COLOUR)));

@@ -53,7 +53,7 @@ function appended(home: Home, id: string, before: Buffer, name: string): any[] {
     .map((line) => JSON.parse(line));
 }
 
-test('[TR-4, TR-2, TR-3, EL-3] a question is asked again whatever is damaged around it; damage is one warning; the answer stands on a line of its own', async () => {
+test('[TR-4, TR-2, TR-3, EL-3, K058, K062] a question is asked again whatever is damaged around it; damage is one warning; the answer stands on a line of its own', async () => {
   const home = new Home();
   const [user, snapshot, telemetry, call] = danglingLines(home);
   const callId = JSON.parse(call).message.parts[0].functionCall.id;

@@ -56,7 +56,7 @@ const endOf = (peer: Peer, sessionId: string): End => ({
   heard: saidIn(peer, sessionId),
 });
 
-test('[BT-6, RS-0, RS-3, RS-5, RS-6, RS-7] every outcome of a form, first asked and asked again alike', async () => {
+test('[BT-6, RS-0, RS-3, RS-5, RS-6, RS-7, K032] every outcome of a form, first asked and asked again alike', async () => {
   const peer = await start();
   const ends: Record<string, Record<string, End>> = { first: {}, again: {} };
   for (const [name, [reply]] of Object.entries(OUTCOMES)) {

@@ -76,7 +76,7 @@ const TAILS: Readonly<Record<string, readonly [readonly Entry[], readonly string
 const WORDS: Readonly<Record<string, string>> = { in_progress: 'open', completed: 'done', failed: 'lost' };
 const BULK = { 'qwen.session.loadReplayMode': 'bulk' };
 
-test('[EL-1, EL-2, EL-3, LS-1, LS-3, RS-1] which tails are asked again: streamed, in bulk, resumed and asked', async () => {
+test('[EL-1, EL-2, EL-3, LS-1, LS-3, RS-1, K007, K024, K051] which tails are asked again: streamed, in bulk, resumed and asked', async () => {
   const home = new Home();
   const peer = await Peer.start({ home, restore: true });
   const seen: Record<string, unknown> = {};
@@ -101,7 +101,7 @@ test('[EL-1, EL-2, EL-3, LS-1, LS-3, RS-1] which tails are asked again: streamed
   expect(seen).toEqual(Object.fromEntries(wanted));
 });
 
-test('[LS-3] a bulk replay leaves the same cards as a streamed one', async () => {
+test('[LS-3, K007] a bulk replay leaves the same cards as a streamed one', async () => {
   const home = new Home();
   const peer = await Peer.start({ home, restore: true });
   const differences: string[] = [];

@@ -173,7 +173,7 @@ test.each<[string, object | undefined, (updates: unknown[], transcript: string) 
   },
 );
 
-test('[ACP-12] a client that is no daemon is sent nothing that the protocol does not know', async () => {
+test('[ACP-12, K077] a client that is no daemon is sent nothing that the protocol does not know', async () => {
   const child = new RawChild({ restore: true });
   const { asked } = await askingAs(child, { name: 'an editor', version: '1' });
   child.send({ jsonrpc: '2.0', id: asked.id, result: submit({ 0: 'Red' }) });

@@ -63,7 +63,7 @@ test('[ACP-5] junk, batches and ids of every kind have their defined answer, in 
   expect(child.stderr).toBe('');
 });
 
-test('[ACP-5, TR-1] text that comes byte by byte reaches the transcript and the model as it was', async () => {
+test('[ACP-5, TR-1, K082] text that comes byte by byte reaches the transcript and the model as it was', async () => {
   const child = new RawChild({ script: ECHO });
   const sessionId = await newSession(child);
   const text = 'é 漢字 😀 \u{2028} "\\ \u{0007} \u{feff}end';
@@ -77,7 +77,7 @@ test('[ACP-5, TR-1] text that comes byte by byte reaches the transcript and the 
   expect(messages).toEqual([[{ text }], [{ text }]]);
 });
 
-test('[ACP-5] a long line arrives whole; one over the limit is refused and the connection lives', async () => {
+test('[ACP-5, K083] a long line arrives whole; one over the limit is refused and the connection lives', async () => {
   const child = new RawChild({ script: ECHO });
   const sessionId = await newSession(child);
   const long = '漢'.repeat(2 << 20);
@@ -87,6 +87,7 @@ test('[ACP-5] a long line arrives whole; one over the limit is refused and the c
   const [refused, answer] = await child.until('last');
   expect(refused).toEqual(refusal(-32600));
   expect(answer.result.sessions).toHaveLength(1);
+  expect(child.stderr).toMatch(/^.*longer than 67108864 bytes.*\n$/);
 });
 
 test('[ACP-5, RS-7] only the answer to the question itself answers it; it counts once', async () => {

@@ -95,7 +95,7 @@ async function recovers(peer: Peer, id: string, callId: string, over: boolean): 
 
 for (const restored of [false, true]) {
   const question = restored ? 'a question that is asked again' : 'a question';
-  test(`[TR-5, RS-4, RS-8, TR-3] after kill -9 at any moment of ${question} it is asked again, or its answer goes on to the model, never both`, async () => {
+  test(`[TR-5, RS-4, RS-8, TR-3, K015, K019, K023] after kill -9 at any moment of ${question} it is asked again, or its answer goes on to the model, never both`, async () => {
     const home = new Home();
     const left: { id: string; callId: string; over: boolean }[] = [];
     for (const { at, reach, responses } of MOMENTS) {

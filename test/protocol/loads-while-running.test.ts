@@ -69,7 +69,7 @@ const QUESTIONS: readonly {
 for (const { name, ask } of QUESTIONS) {
   for (const restore of [true, false]) {
     if (!restore && name !== 'a first-asked question') continue;
-    test(`[BT-2, ACP-10, LS-1, LS-4, TR-3] loads while ${name} waits answer at once and leave it as it is, switch ${restore ? 'on' : 'off'}`, async () => {
+    test(`[BT-2, ACP-10, LS-1, LS-4, TR-3, K096] loads while ${name} waits answer at once and leave it as it is, switch ${restore ? 'on' : 'off'}`, async () => {
       const peer = await Peer.start({ restore });
       const { id, turn, asked } = await ask(peer);
       const callId = asked.params.toolCall.toolCallId;

@@ -29,7 +29,7 @@ async function answers(
   return found;
 }
 
-test('[ACP-4, TR-6] every method answers an unknown session with -32002 that names it, whatever its id looks like', async () => {
+test('[ACP-4, TR-6, K072] every method answers an unknown session with -32002 that names it, whatever its id looks like', async () => {
   const { child } = await childWithSession();
   child.home.place('c0.dangling');
   const names: readonly (readonly [string, object?])[] = [

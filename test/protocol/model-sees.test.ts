@@ -5,7 +5,7 @@ import { asks, COLOUR, call, dangling, FEATURES } from '../support/sessions.ts';
 
 const CONTINUE = { 'qwen.daemon.continueLastTurn': true };
 
-test('[RS-4, LS-6] the model gets the real answer for the same call, after its turn and nothing else', async () => {
+test('[RS-4, LS-6, K018] the model gets the real answer for the same call, after its turn and nothing else', async () => {
   const { server, home, peer } = await geminiPeer();
   const sessionId = dangling(home, asks('call_1', COLOUR), asks('call_2', FEATURES));
   await peer.load(sessionId);

@@ -24,7 +24,7 @@ function history(home: Home, turns: number): string {
   return place(home, ...entries.flat());
 }
 
-test('[ACP-3] a load sends the whole history before its answer and nothing after it', async () => {
+test('[ACP-3, K068, K070] a load sends the whole history before its answer and nothing after it', async () => {
   const home = new Home();
   const peer = await Peer.start({ home, restore: true });
   const sessionId = history(home, 300);
@@ -42,7 +42,7 @@ test('[ACP-3] a load sends the whole history before its answer and nothing after
   expect(texts).toEqual(Array.from({ length: 300 }, (_, index) => `prompt ${index}`));
 });
 
-test('[ACP-3] session/new is answered before any update names the session', async () => {
+test('[ACP-3, K070] session/new is answered before any update names the session', async () => {
   const peer = await Peer.start();
   const from = peer.wire.length;
   const sessions = await Promise.all([peer.newSession(), peer.newSession()]);
@@ -85,7 +85,7 @@ test('[ACP-3, RS-2] live, a call is shown before it is asked, and asked before i
   expect(new Set(all).size).toBe(1);
 });
 
-test('[ACP-3] a resume sends no history; its permission request introduces each call, readably', async () => {
+test('[ACP-3, K026, K039, K069] a resume sends no history; its permission request introduces each call, readably', async () => {
   const home = new Home();
   const peer = await Peer.start({ home, restore: true });
   const sessionId = dangling(home, asks('call_1', COLOUR, FEATURES));

@@ -114,7 +114,7 @@ const HISTORIES: readonly (readonly [string, Writer, readonly string[]])[] = [
   ],
 ];
 
-test('[TR-9, LS-6, TR-2] whatever the history holds, the model sees each call with one response, adjacent', async () => {
+test('[TR-9, LS-6, TR-2, K024, K051] whatever the history holds, the model sees each call with one response, adjacent', async () => {
   const { server, home, peer } = await geminiPeer();
   for (const [name, transcript, expected] of HISTORIES) {
     const id = place(home, transcript);

@@ -43,7 +43,7 @@ async function nothingRuns(peer: Peer): Promise<void> {
   expect(peer.unanswered).toBe(0);
 }
 
-test('[BT-6, ACP-6] a plain client answers by buttons, one request a question, each under an id of its own', async () => {
+test('[BT-6, ACP-6, K032] a plain client answers by buttons, one request a question, each under an id of its own', async () => {
   const peer = await start();
   const sessionId = dangling(peer.home, asks('call_1', COLOUR, FEATURES));
   await peer.load(sessionId);
@@ -85,7 +85,7 @@ test('[BT-6, RS-3, RS-5, RS-6, RS-7] what a plain client does with a first-asked
   expect(disk).toEqual(Object.fromEntries(Object.entries(FIRST_ASKED).map(([name, [, end]]) => [name, end])));
 });
 
-test('[BT-9, RS-4] after kill -9 a load or resume alone asks again, behind its response, and the turn goes on', async () => {
+test('[BT-9, RS-4, K002] after kill -9 a load or resume alone asks again, behind its response, and the turn goes on', async () => {
   for (const attach of ['load', 'resume'] as const) {
     const before = await start();
     const sessionId = await before.newSession();
@@ -167,7 +167,7 @@ test('[BT-9, RS-5] a restore prompt of the client joins the turn: it gets its re
   }
 });
 
-test('[BT-9, RS-9, BT-5] an ordinary prompt supersedes the turn, and whoever had joined it is told', async () => {
+test('[BT-9, RS-9, BT-5, K078] an ordinary prompt supersedes the turn, and whoever had joined it is told', async () => {
   const peer = await start();
   for (const joins of [false, true]) {
     const { sessionId, asked } = await askedAtOnce(peer);

@@ -60,7 +60,7 @@ async function endOf(peer: Peer, sessionId: string, turn: Promise<{ stopReason: 
   };
 }
 
-test('[RS-0, RS-3, RS-5, RS-6, RS-7, BT-1] every outcome of a first-asked question', async () => {
+test('[RS-0, RS-3, RS-5, RS-6, RS-7, BT-1, K001, K035] every outcome of a first-asked question', async () => {
   const peer = await Peer.start({ restore: true });
   const ends: Record<string, End> = {};
   for (const [name, [reply]] of Object.entries(OUTCOMES)) {
@@ -72,7 +72,7 @@ test('[RS-0, RS-3, RS-5, RS-6, RS-7, BT-1] every outcome of a first-asked questi
   expect(ends).toEqual(expected);
 });
 
-test('[RS-0, RS-3, RS-5, RS-6, RS-7] every outcome of a question that is asked again is the same', async () => {
+test('[RS-0, RS-3, RS-5, RS-6, RS-7, K035] every outcome of a question that is asked again is the same', async () => {
   const home = new Home();
   const peer = await Peer.start({ home, restore: true });
   const ends: Record<string, End> = {};

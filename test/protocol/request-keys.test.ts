@@ -85,7 +85,7 @@ function withoutIds(text: string): string {
     .replace(/20\d\d-\d\d-\d\dT[0-9:.]+Z/g, '<time>');
 }
 
-test('[RS-1, RS-9, BT-10] a restore prompt with nothing open is end_turn: nothing asked, nothing written', async () => {
+test('[RS-1, RS-9, BT-10, K097] a restore prompt with nothing open is end_turn: nothing asked, nothing written', async () => {
   const home = new Home();
   const peer = await Peer.start({ home, restore: true });
   const suppressed = dangling(home, question);

@@ -86,7 +86,7 @@ test('[ACP-2, TR-6] delete ends a live session and removes its files; what is th
   expect(existsSync(home.file(link))).toBe(true);
 });
 
-test('[ACP-10, LS-4, TR-3] loadUpdates starts nothing, opens nothing, writes nothing, and changes nothing for a session that is live', async () => {
+test('[ACP-10, LS-4, TR-3, K008] loadUpdates starts nothing, opens nothing, writes nothing, and changes nothing for a session that is live', async () => {
   const peer = await Peer.start({ restore: true });
   const { home } = peer;
   const id = home.place('c0.dangling');

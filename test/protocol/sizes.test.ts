@@ -13,7 +13,7 @@ const dangling = (writer: Writer) =>
 const updatesIn = (frames: readonly Frame[]) => frames.flatMap(({ params }) => params?.update ?? []);
 const size = (frame: unknown) => Buffer.byteLength(JSON.stringify(frame)) + 1;
 
-test('[ACP-5, ACP-11, TR-3] a session with a giant record loads, no line over 32 MiB; its question is asked again', async () => {
+test('[ACP-5, ACP-11, TR-3, K083] a session with a giant record loads, no line over 32 MiB; its question is asked again', async () => {
   const child = new RawChild({ restore: true });
   const giant = 'x'.repeat(33 * MIB);
   const writer = new Writer().user('u1', giant).calls('a1', ['g1']).result('r1', 'g1', 'done').says('a2', 'short');

@@ -36,7 +36,7 @@ test('[ACP-9, CLI-4] a child that has only just started, or idles, ends cleanly'
   expect(await stopsInTime(() => idle.kill('SIGTERM'))).toEqual(CLEAN);
 });
 
-test('[ACP-9, RS-8, TR-3] a stop in the middle of streamed text ends the turn; the next process goes on with the prompt', async () => {
+test('[ACP-9, RS-8, TR-3, K085] a stop in the middle of streamed text ends the turn; the next process goes on with the prompt', async () => {
   const home = new Home();
   for (const { stop, seen } of STOPS) {
     const peer = await Peer.start({ home, restore: true });

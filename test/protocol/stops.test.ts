@@ -63,7 +63,7 @@ async function completes(peer: Peer, { id, callId, onDisk }: Waiting): Promise<v
   expect(added[0].parentUuid).toBe(before.at(-1).uuid);
 }
 
-test('[BT-1, RS-6, ACP-9, TR-3] with the switch on a process that is stopped while questions wait writes nothing, and the next asks them again', async () => {
+test('[BT-1, RS-6, ACP-9, TR-3, K001, K019] with the switch on a process that is stopped while questions wait writes nothing, and the next asks them again', async () => {
   const home = new Home();
   const left: Waiting[] = [];
   for (const { how, stop, exit, seen } of PROCESS_STOPS) {
@@ -122,7 +122,7 @@ test('[RS-6, ACP-9, LS-5] with the switch off a stopped process leaves what the 
 
 const CLOSES = ['session/close', 'qwen/control/session/close', '_qwen/control/session/close'];
 
-test('[BT-1, RS-6, BT-10, ACP-12] closing a session while a question waits writes nothing, and the same process asks it again', async () => {
+test('[BT-1, RS-6, BT-10, ACP-12, K001] closing a session while a question waits writes nothing, and the same process asks it again', async () => {
   const peer = await Peer.start({ restore: true });
   for (const method of CLOSES) {
     for (const question of [await firstAsked(peer), await askedAgain(peer)]) {

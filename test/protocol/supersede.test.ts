@@ -47,7 +47,7 @@ const PLAIN_TURN = ['user', 'system/file_history_snapshot', 'assistant', 'system
 const saidAt = (peer: Peer, text: string, from: number) =>
   peer.wire.findIndex(({ message }: Any, at) => at >= from && message.params?.update?.content?.text?.includes(text));
 
-test('[ACP-8, RS-9, BT-5] the next ordinary prompt ends what runs, and begins only after that is answered', async () => {
+test('[ACP-8, RS-9, BT-5, K078] the next ordinary prompt ends what runs, and begins only after that is answered', async () => {
   for (const { name, start, restore, between } of RUNNING) {
     const peer = await Peer.start({ restore });
     const { id, turn } = await start(peer);

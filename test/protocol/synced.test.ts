@@ -37,7 +37,7 @@ const DECISIONS: readonly {
   },
 ];
 
-test('[TR-5, ACP-7] answers, declines and cancels have reached the disk before anybody is told', async () => {
+test('[TR-5, ACP-7, K013] answers, declines and cancels have reached the disk before anybody is told', async () => {
   const folder = tempFolder({ 'slow-disk.mjs': SLOW_DISK });
   const log = join(folder, 'synced');
   const synced = () => (existsSync(log) ? readFileSync(log, 'utf8').trim().split('\n').map(Number) : []);

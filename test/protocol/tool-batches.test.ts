@@ -60,7 +60,7 @@ const MIXED = {
 } as const;
 
 for (const [order, { ran, left, repaired }] of Object.entries(MIXED)) {
-  test(`[TL-1, EL-1, LS-1, BT-5, TR-5] a mixed batch (${order}) that is killed while its question waits is repaired and never run again`, async () => {
+  test(`[TL-1, EL-1, LS-1, BT-5, TR-5, K021, K055] a mixed batch (${order}) that is killed while its question waits is repaired and never run again`, async () => {
     const cwd = tempFolder();
     const { home, peer: before } = await start();
     const id = await yolo(before, cwd);
@@ -137,7 +137,7 @@ test('[TL-1] a mixed batch goes on to the model with all its results, in call or
   ]);
 });
 
-test('[TL-1, BT-2, ACP-11] a load while a tool runs shows what it has said, and the turn goes on', async () => {
+test('[TL-1, BT-2, ACP-11, K012] a load while a tool runs shows what it has said, and the turn goes on', async () => {
   const cwd = tempFolder();
   const { peer } = await start();
   const { id, turn } = await running(peer, cwd, 'watch, command');
@@ -200,7 +200,7 @@ test('[TL-1, ACP-7, ACP-9] a stop while a tool runs records what it had done, an
   }
 });
 
-test('[TL-1, TR-5] what a command did is on disk before the next call runs, whatever that one does', async () => {
+test('[TL-1, TR-5, K021, K055] what a command did is on disk before the next call runs, whatever that one does', async () => {
   for (const name of ['command, watch', 'command, wait']) {
     const cwd = tempFolder();
     const { home, peer } = await start();

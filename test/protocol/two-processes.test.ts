@@ -34,7 +34,7 @@ function placeDangling(home: Home): string {
   return id;
 }
 
-test('[TR-7, TR-5] of two processes that ask the same question only one writes the answer; the other fails and can load anew', async () => {
+test('[TR-7, TR-5, K064] of two processes that ask the same question only one writes the answer; the other fails and can load anew', async () => {
   const home = new Home();
   const id = home.place('c0.dangling');
   const peers = await Promise.all([Peer.start({ home, restore: true }), Peer.start({ home, restore: true })]);

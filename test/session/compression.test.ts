@@ -24,7 +24,7 @@ const answers = (...ids: string[]): Content => ({
 const asked: Content = { role: 'model', parts: [asks('q', COLOUR)] };
 const long = (text: string) => user(text.repeat(500));
 
-describe('[TR-2, TR-9] what a compression cuts off', () => {
+describe('[TR-2, TR-9, K065] what a compression cuts off', () => {
   test.each<[string, Content[], number | undefined]>([
     ['nothing of an empty history', [], undefined],
     ['nothing of one message', [user('a')], undefined],

@@ -148,6 +148,11 @@ describe('[BT-7, TR-4] explain says what of a file is damaged, and where', () =>
     ['a loop', `${linked('a', 'b')}\n${linked('b', 'a')}\n`, { cycles: 1 }],
     ['a record that is its own parent', `${linked('a', 'a')}\n`, { cycles: 1 }],
     ['a parent that comes later, no loop', `${linked('b', 'u')}\n${lines[0]}\n`, { cycles: 0 }],
+    [
+      'a record behind two on one line whose parent is missing',
+      `${lines[0]}${lines[1]}\n${linked('b', 'lost')}\n`,
+      { corruptLines: { count: 0 }, gaps: { count: 1, behind: [{ uuid: 'b', line: 2, type: 'user' }] } },
+    ],
     ['zeros before a record', `\0\0${lines[0]}\n${lines[1]}\n`, { nulLines: 1 }],
     ['CRLF and a byte order mark', `\ufeff${lines.join('\r\n')}\r\n`, { byteOrderMark: true, crlfLines: 2 }],
   ])('%s', async (_, text, damage) => {

@@ -169,11 +169,12 @@ describe('[TR-2] the conversation is the chain from the last record up', () => {
   });
 });
 
-describe('[TR-4] what is damaged is passed over, never glued and never fatal', () => {
+describe('[TR-4, K058, K060, K062] what is damaged is passed over, never glued and never fatal', () => {
   const three = turn().user('u2', 'two');
   const [one, two, last] = three.lines() as [string, string, string];
   const reordered = (line: string) => JSON.stringify(Object.fromEntries(Object.entries(JSON.parse(line)).reverse()));
   const long = 'é'.repeat(3 << 20);
+  const followers = new Writer().user('u3', 'x', { parentUuid: 'a2' }).says('a3', 'x').user('u4', 'x');
   test.each<[string, string | Uint8Array, Read]>([
     ['an empty file', '', { records: '' }],
     ['a file of line feeds', '\n\n\n', { records: '' }],
@@ -211,6 +212,24 @@ describe('[TR-4] what is damaged is passed over, never glued and never fatal', (
       'a record glued at the end, without a line feed',
       `${one}\n${two}\n${two.slice(0, -4)}${last}`,
       { records: 'u1 a1 u2' },
+    ],
+    ['two whole records on one line', `${one}${two}\n${last}\n`, { records: 'u1 a1 u2' }],
+    [
+      'a whole record and a torn one on one line',
+      `${one}\n${two}${last.slice(0, 40)}\n${last}\n`,
+      { records: 'u1 a1 u2', corruptLines: 1 },
+    ],
+    [
+      'a whole record with the begin of another behind it',
+      `${one}\n${two}{"uu\n${last}\n`,
+      { records: 'u1 a1 u2', corruptLines: 1 },
+    ],
+    ['a whole record with a torn one behind it at the end', `${one}\n${two}${last.slice(0, 40)}`, { records: 'u1 a1' }],
+    ['every record on one line', `${one}${two}${last}\n`, { records: 'u1 a1 u2' }],
+    [
+      'a broken record that later ones follow',
+      `${one}\n${two}\n${last}\n{"uuid":"a2","parent\n${followers.lines().join('\n')}\n`,
+      { records: 'u1 a1 u2 u3 a3 u4', gaps: 1, corruptLines: 1 },
     ],
     [
       'an object with an id inside a record is no glued record',
