@@ -60,7 +60,10 @@ export class TrackedTurn {
     if (stopReason === 'cancelled') {
       if (stop !== 'cancel') return { stopReason };
       const cancelledAt = Date.now();
-      await this.#append([this.#result({ state: 'cancelled', cancelledAt })], true);
+      await this.#append(
+        [this.#result({ state: 'cancelled', cancelledAt, leftOpen: outcome.unattended === true })],
+        true,
+      );
       if (this.#request.invocation === undefined) return { stopReason };
       return { stopReason, cancelled: { cancelledAt, elapsedMs: cancelledAt - this.#startedAt } };
     }

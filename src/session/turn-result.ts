@@ -9,7 +9,8 @@ export interface TurnResult {
   readonly promptId: string;
   readonly end:
     | { readonly state: 'completed'; readonly stopReason: string }
-    | { readonly state: 'cancelled'; readonly cancelledAt: number }
+    /** `leftOpen`: its question is asked again, so that a load shows no end. */
+    | { readonly state: 'cancelled'; readonly cancelledAt: number; readonly leftOpen?: boolean }
     | { readonly state: 'error'; readonly message: string };
   readonly startedAt: number;
   readonly promptText: string;
@@ -33,6 +34,7 @@ export function turnResultRecord(context: RecordContext, result: TurnResult): Re
     ...(end.state === 'error' ? { error: errorOf(end.message) } : {}),
     startedAt: result.startedAt,
     ...(end.state === 'cancelled' ? { cancelledAt: end.cancelledAt } : {}),
+    ...(end.state === 'cancelled' && end.leftOpen ? { leftOpen: true } : {}),
     endedAt: context.now().getTime(),
     promptText: prompt.text,
     ...(prompt.truncated ? { promptTextTruncated: true } : {}),
@@ -42,11 +44,11 @@ export function turnResultRecord(context: RecordContext, result: TurnResult): Re
   });
 }
 
-/** What such a record's payload says of a turn that a person ended; undefined where it says something else. */
+/** What such a record's payload says of a turn that a person ended for good; undefined where it says something else. */
 export function cancelledTurn(payload: unknown): CancelledTurn | undefined {
   if (!isObject(payload)) return undefined;
-  const { state, promptId, cancelledAt, startedAt = cancelledAt } = payload;
-  if (state !== 'cancelled' || typeof promptId !== 'string' || promptId === '') return undefined;
+  const { state, promptId, leftOpen, cancelledAt, startedAt = cancelledAt } = payload;
+  if (state !== 'cancelled' || leftOpen === true || typeof promptId !== 'string' || promptId === '') return undefined;
   if (!Number.isFinite(cancelledAt) || !Number.isFinite(startedAt)) return undefined;
   const at = cancelledAt as number;
   return { promptId, cancelledAt: at, elapsedMs: Math.max(0, at - (startedAt as number)) };

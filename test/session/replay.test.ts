@@ -192,6 +192,11 @@ describe('[TR-1] what nobody typed is shown as what it is', () => {
       ['out'],
     ],
     ['a turn that a person ended', new Writer().system('s', 'turn_result', CANCELLED_TURN), ['cancelled']],
+    [
+      'a turn that a person ended whose question is asked again',
+      new Writer().system('s', 'turn_result', { ...CANCELLED_TURN, leftOpen: true }),
+      [],
+    ],
     ['a turn that ended by itself', new Writer().system('s', 'turn_result', { state: 'completed', promptId: 'p' }), []],
     [
       'a cancelled turn of no time',
