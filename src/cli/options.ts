@@ -34,7 +34,7 @@ export const OPTIONS = {
     type: 'string',
     requiresArg: true,
     choices: AUTH_TYPES,
-    describe: 'Which kind of model provider to use (openai and anthropic are not in this version yet)',
+    describe: 'Which kind of model provider to use',
   },
   model: { type: 'string', alias: 'm', requiresArg: true, describe: 'Name of the model, as its provider spells it' },
   script: {

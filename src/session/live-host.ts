@@ -190,7 +190,16 @@ export class LiveHost implements TurnHost {
 
   /** The turn keeps the tools that it began with. */
   #toolbox(): Promise<Toolbox | undefined> {
-    this.#box ??= this.#lent.tools.open(this.signal);
+    this.#box ??= this.#open();
     return this.#box;
+  }
+
+  async #open(): Promise<Toolbox | undefined> {
+    const { tools } = this.#lent;
+    const box = await tools.open(this.signal);
+    // Of this moment and of no conversation: shown before the model speaks, and not recorded.
+    const news = tools.news(box);
+    if (news.length > 0) await this.emit({ kind: 'text', text: `${news.join('\n\n')}\n\n`, thought: false });
+    return box;
   }
 }

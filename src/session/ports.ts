@@ -240,6 +240,8 @@ export interface Tool {
 /** The tools of one session. */
 export interface ToolSet {
   readonly tools: readonly Tool[];
+  /** For the person: one sentence for each MCP server that has failed and is down now. */
+  readonly warnings?: readonly string[];
   /** Ends what they hold (MCP servers). Never rejects. */
   close(): Promise<void>;
 }

@@ -22,6 +22,8 @@ export class SessionTools {
   /** Replaced ones, which a running turn may still use. */
   #retired: Promise<Toolbox | undefined>[] = [];
   #closed = false;
+  /** What a person was told of these tools, as long as it holds. */
+  #told: ReadonlySet<string> = new Set();
 
   constructor(session: SessionRef, source: ToolSource, log: Log) {
     this.#session = session;
@@ -57,6 +59,14 @@ export class SessionTools {
       late.catch(ignore);
       stop.abort();
     }
+  }
+
+  /** What a person has to know of the tools and was not told yet; what is over may be told again. */
+  news(box: Toolbox | undefined): readonly string[] {
+    const warnings = box?.set.warnings ?? [];
+    const news = warnings.filter((warning) => !this.#told.has(warning));
+    this.#told = new Set(warnings);
+    return news;
   }
 
   /** Ends what was replaced; called when no turn runs. */

@@ -33,6 +33,9 @@ export async function createToolSet({ cwd, mcpServers, log }: ToolSetOptions): P
     get tools() {
       return [...tools, ...mcp.tools];
     },
+    get warnings() {
+      return mcp.warnings;
+    },
     close: () => mcp.close(),
   };
 }

@@ -47,7 +47,12 @@ test('[TL-2] a server given in session/new is called after the person allowed it
   await allow('echo');
   await allow('web');
   await allow('where');
+  // The server that is down is named to the person once, before the model speaks, and is no part of the conversation.
+  const warning = 'The MCP server broken is not available: ';
+  expect(peer.said().startsWith(warning)).toBe(true);
+  expect(peer.said().split(warning)).toHaveLength(2);
   const file = readFileSync(home.file(sessionId, cwd), 'utf8');
+  expect(file).not.toContain(warning);
   const records = file.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]));
   const responses = records
     .flatMap(({ message }) => message?.parts ?? [])
