@@ -65,7 +65,7 @@ async function next(events, type) {
 export async function playOverHttp({ cli, script, root, say }) {
   const daemons = [];
   const start = async () => {
-    const env = { ...process.env, QWEN_HOME: `${root}/home` };
+    const env = { ...process.env, QWEN_HOME: `${root}/home`, QWEN_RUNTIME_DIR: undefined };
     const daemon = new Daemon(cli, ['--auth-type', 'scripted', '--script', script], { cwd: root, env });
     daemons.push(daemon);
     return await daemon.listening();
