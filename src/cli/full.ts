@@ -95,7 +95,7 @@ async function runYargs(argv: readonly string[], version: string): Promise<Parse
     .exitProcess(false);
   try {
     const values = await program.parseAsync(
-      argv[0] === 'serve' ? joinRepeats(argv) : [...argv],
+      lastNumbers(argv[0] === 'serve' ? joinRepeats(argv) : argv),
       {},
       (failure: Error | undefined | null, _argv: unknown, text) => {
         output = text;
@@ -107,6 +107,27 @@ async function runYargs(argv: readonly string[], version: string): Promise<Parse
     // yargs trips over names that every object has, such as `--constructor`.
     return { argv: {}, output: '', error: `These arguments cannot be read: ${argv.join(' ')}` };
   }
+}
+
+const NUMBERS = Object.entries({ ...OPTIONS, ...SERVE_OPTIONS }).flatMap(([name, { type }]) =>
+  type === 'number' ? [name, name.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase())] : [],
+);
+
+/** The same command line with the last of every repeated number alone: yargs adds a repeated 1 to the number before it. */
+function lastNumbers(argv: readonly string[]): string[] {
+  const end = argv.includes('--') ? argv.indexOf('--') : argv.length;
+  const kept: string[] = [];
+  const seen = new Set<string>();
+  for (let index = end - 1; index >= 0; index -= 1) {
+    const token = argv[index] as string;
+    const name = /^--([\w-]+)/.exec(token)?.[1]?.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase()) ?? '';
+    const bare = !token.includes('=');
+    if (!NUMBERS.includes(name) || (bare && !/^-?\d/.test(kept[0] ?? ''))) kept.unshift(token);
+    else if (!seen.has(name)) kept.unshift(token);
+    else if (bare) kept.shift();
+    seen.add(name);
+  }
+  return [...kept, ...argv.slice(end)];
 }
 
 /** yargs itself adds its own name, help and the version to what it parsed. */

@@ -74,6 +74,7 @@ describe('spellings', () => {
     ['--acp --model=', 'fault'],
     ['--acp --log-level loud', 'fault'],
     ['--acp --script s --auth-type gemini', 'fault'],
+    ['--acp --max-line-bytes 5 --max-line-bytes 1', { ...PLAIN, maxLineBytes: 1 }],
     ['--acp --max-line-bytes many', 'fault'],
     ['--acp --max-line-bytes 0', 'fault'],
     ['--acp --max-line-bytes 1.5', 'fault'],

@@ -57,6 +57,8 @@ describe('serve', () => {
     ['serve extra', 'fault'],
     ['serve -- extra', 'fault'],
     ['--acp --port 1', 'fault'],
+    ['serve --port 5 --port 1', { port: 1 }],
+    ['serve --port -1 --port=1', { port: 1 }],
     ['--port 1', 'fault'],
   ])('[CLI-1, CLI-2, CLI-3] %j is read alike by the short path and by yargs', async (line, expected) => {
     const argv = line.split(' ');
