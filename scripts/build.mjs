@@ -7,6 +7,7 @@ import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { makeCodeCache } from './code-cache.mjs';
+import { licencesOf } from './licenses.mjs';
 import { generateValidators } from './validators.mjs';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
@@ -23,10 +24,14 @@ export async function buildDist({ dist = DIST, failpoints = false } = {}) {
   const outputs = new Map([[join(ROOT, 'src/cli.ts'), main]]);
   const define = { FAILPOINTS: String(failpoints) };
   // Grows while it is walked: a chunk may name further ones.
-  for (const [source, outfile] of outputs) files.set(outfile, await bundle(source, outfile, { dist, outputs, define }));
+  const inputs = new Set();
+  for (const [source, outfile] of outputs) {
+    files.set(outfile, await bundle(source, outfile, { dist, outputs, define, inputs }));
+  }
   const cache = join(dist, `main-${hashOf(files.get(main))}.cache`);
   define.CODE_CACHE = JSON.stringify(basename(cache));
   files.set(join(dist, 'package.json'), Buffer.from('{"type":"commonjs"}\n'));
+  files.set(join(dist, 'LICENSES.txt'), Buffer.from(await licencesOf(ROOT, inputs)));
   // The entry last, so that it never names a file that is not there yet.
   files.set(entry, await bundle(join(ROOT, 'src/start.ts'), entry, { dist, define }));
   for (const [path, contents] of files) {
@@ -49,9 +54,10 @@ export const setup = async () => {
  */
 const LONG_LIVED = new Set(['serve.js']);
 
-async function bundle(source, outfile, { dist, outputs = new Map(), define }) {
+async function bundle(source, outfile, { dist, outputs = new Map(), define, inputs = new Set() }) {
   const longLived = LONG_LIVED.has(basename(outfile));
-  const { outputFiles } = await build({
+  const { outputFiles, metafile } = await build({
+    metafile: true,
     absWorkingDir: ROOT,
     entryPoints: [source],
     outfile,
@@ -73,6 +79,7 @@ async function bundle(source, outfile, { dist, outputs = new Map(), define }) {
     logLevel: 'warning',
     plugins: [dynamicImports(dist, outfile, outputs), lazyBuiltins],
   });
+  for (const input of Object.keys(metafile.inputs)) inputs.add(input);
   return outputFiles[0].contents;
 }
 
