@@ -1,7 +1,8 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { Home } from '../support/peer.ts';
+import { processesWith } from '../support/processes.ts';
 import { tempFolder } from '../support/temp.ts';
 import { type ModelServer, startModel } from './model.ts';
 
@@ -56,7 +57,7 @@ export class Place {
 
   /** The processes that were started here, by whomever, and still run. */
   processes(): number[] {
-    return runningWith(`HOME=${this.home.path}`);
+    return processesWith(`HOME=${this.home.path}`);
   }
 
   /** Kills them, each by its id. */
@@ -87,23 +88,6 @@ export class Place {
 
   records(sessionId: string): Json[] {
     return linesOf(this.text(sessionId));
-  }
-}
-
-/** The ids of the processes that have this in their environment. */
-function runningWith(entry: string): number[] {
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .filter((pid) => environmentOf(pid).split('\0').includes(entry))
-    .map(Number);
-}
-
-/** Of a process that is there and not a zombie; empty otherwise. */
-function environmentOf(pid: string): string {
-  try {
-    return readFileSync(`/proc/${pid}/environ`, 'utf8');
-  } catch {
-    return '';
   }
 }
 
