@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { DECLINE, type Peer, submit } from '../support/peer.ts';
 import { load, loadUpdates, newSession, startAgent } from './agent.ts';
+import { comparable } from './compare.ts';
 import { until } from './daemon.ts';
 import { Place } from './place.ts';
 import type { Whose } from './programs.ts';
@@ -139,17 +140,6 @@ async function inTurns(place: Place, first: Whose): Promise<string> {
   }
   await peer.kill('SIGTERM');
   return sessionId;
-}
-
-/** Leaves out what is worded by the program that reads, and what docs/INTEROP.md says of commands' replies. */
-function comparable(update: Json): Json {
-  if (update._meta?.source === 'slash_command' || update.content?.text?.includes('Context compressed')) {
-    const { source: _, contextCompression: __, ...meta } = update._meta;
-    const text = update.content.text.replaceAll('  \n', '\n');
-    return { ...update, content: { ...update.content, text }, _meta: meta };
-  }
-  if (update.sessionUpdate !== 'tool_call_update' || update.status !== 'failed') return update;
-  return { ...update, content: '<why it failed>' };
 }
 
 describe.each(['ours', 'reference'] as const)('what %s wrote', (writer) => {

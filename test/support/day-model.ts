@@ -86,14 +86,11 @@ export class DayModel {
   /** What a program needs in its environment to use it. */
   get env(): Record<string, string> {
     const name = MODEL[this.wire];
-    switch (this.wire) {
-      case 'openai':
-        return { OPENAI_API_KEY: 'k', OPENAI_MODEL: name, OPENAI_BASE_URL: `${this.url}/v1` };
-      case 'anthropic':
-        return { ANTHROPIC_API_KEY: 'k', ANTHROPIC_MODEL: name, ANTHROPIC_BASE_URL: this.url };
-      case 'gemini':
-        return { GEMINI_API_KEY: 'k', GEMINI_MODEL: name, GOOGLE_GEMINI_BASE_URL: this.url };
-    }
+    return {
+      openai: { OPENAI_API_KEY: 'k', OPENAI_MODEL: name, OPENAI_BASE_URL: `${this.url}/v1` },
+      anthropic: { ANTHROPIC_API_KEY: 'k', ANTHROPIC_MODEL: name, ANTHROPIC_BASE_URL: this.url },
+      gemini: { GEMINI_API_KEY: 'k', GEMINI_MODEL: name, GOOGLE_GEMINI_BASE_URL: this.url },
+    }[this.wire];
   }
 
   /** The settings that choose it, and name its context where a program cannot know that. */
