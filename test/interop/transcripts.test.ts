@@ -33,7 +33,7 @@ async function write(whose: Whose, place: Place): Promise<Written> {
   await played('two calls answered', '[[batch]] hi', submit({ '0': 'Red' }), submit({ '0': 'Large' }));
   await played('two calls, the second declined', '[[batch]] hi', submit({ '0': 'Red' }), DECLINE);
   written['cancelled'] = await cancelled(peer, place);
-  if (compresses(peer)) Object.assign(written, await compressed(peer, place));
+  Object.assign(written, await compressed(peer, place));
   for (const [name, text] of [
     ['dangling', '[[ask]] hi'],
     ['dangling batch', '[[batch]] hi'],
@@ -50,13 +50,6 @@ async function write(whose: Whose, place: Place): Promise<Written> {
   await overtake(whose, place, written['overtaken'] as string);
   return written;
 }
-
-/** An agent that can compress a session names the command. */
-const compresses = (peer: Peer): boolean =>
-  peer.updates().some((update) => {
-    if (update.sessionUpdate !== 'available_commands_update') return false;
-    return update.availableCommands.some(({ name }) => name === 'compress');
-  });
 
 /** A session that was compressed, and one that asks behind a compression. */
 async function compressed(peer: Peer, place: Place): Promise<Written> {
