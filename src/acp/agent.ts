@@ -115,6 +115,10 @@ export class Agent {
     });
     const session = (ref: methods.SessionRef) => this.#session(ref.sessionId);
     connection.onRequest(methods.sessionContext, (ref) => status.contextStatus(session(ref), shape(session(ref))));
+    connection.onRequest(methods.sessionContextUsage, async (ref) => {
+      const { contextUsage } = await import('./context-usage.ts');
+      return await contextUsage(session(ref), ref['detail'] === true);
+    });
     connection.onRequest(methods.sessionStats, (ref) => status.statsStatus(session(ref)));
     connection.onRequest(methods.sessionSupportedCommands, (ref) => status.commandsStatus(session(ref)));
     connection.onRequest(methods.sessionTasks, (ref) => status.tasksStatus(session(ref)));

@@ -239,6 +239,10 @@ export const sessionContext = request<SessionRef & JsonObject, JsonObject>(
   'qwen/status/session/context',
   objectWith('sessionId'),
 );
+export const sessionContextUsage = request<SessionRef & JsonObject, JsonObject>(
+  'qwen/status/session/context_usage',
+  objectWith('sessionId'),
+);
 export const sessionStats = request<SessionRef & JsonObject, JsonObject>(
   'qwen/status/session/stats',
   objectWith('sessionId'),

@@ -87,7 +87,9 @@ function describeSearch(args: Args, cwd: string): string {
   const pattern = text(args['pattern']);
   const path = pathIn(cwd, text(args['path']));
   if (pattern === '') return '';
-  return path === '' || path === cwd ? `'${pattern}'` : `'${pattern}' in ${path}`;
+  const filter = text(args['glob']);
+  const where = path === '' || path === cwd ? '' : ` in ${path}`;
+  return `'${pattern}'${where}${filter === '' ? '' : ` (filter: '${filter}')`}`;
 }
 
 function text(value: unknown): string {

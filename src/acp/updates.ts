@@ -2,18 +2,21 @@ import type { ContentBlock, PlanEntryStatus, SessionUpdate, ToolCallContent } fr
 import type { Part } from '@google/genai';
 import {
   CANCELLED_TURN,
+  CONTEXT_COMPRESSION,
   DISCRETE_MESSAGE,
   DURATION_MS,
   PHASE,
   PROMPT_ID,
   PROVENANCE,
   RECORD_ID,
+  SOURCE,
   TIMESTAMP,
+  TODO_PLAN,
   TOOL_NAME,
   TRANSCRIPT,
   USAGE,
 } from '../meta/keys.ts';
-import type { EventSource, SessionEvent, UsageMetadata } from '../session/ports.ts';
+import type { CommandOutput, EventSource, SessionEvent, UsageMetadata } from '../session/ports.ts';
 import { isRecord } from './rpc.ts';
 import { preparingCard, toolCard } from './tool-cards.ts';
 
@@ -41,8 +44,8 @@ export function sessionUpdate(event: ReadEvent, cwd: string): SessionUpdate | un
     case 'text':
       return {
         sessionUpdate: event.thought ? 'agent_thought_chunk' : 'agent_message_chunk',
-        content: { type: 'text', text: event.text },
-        ...metaOf(sourceMeta(event.source)),
+        content: { type: 'text', text: event.command ? hardBreaks(event.text) : event.text },
+        ...metaOf(event.command ? commandMeta(event.command, event.source) : sourceMeta(event.source)),
       };
     case 'usage':
       return { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: '' }, _meta: usageMeta(event) };
@@ -142,14 +145,14 @@ export function toolMeta(name: string): Meta {
   return { [TOOL_NAME]: name, [PROVENANCE]: 'mcp', serverId: server };
 }
 
-/** An edit's display names the file and its text before and after. `path` is where it is, when that is known. */
+/** An edit's display says where the file is (older ones only its name), and its text before and after. */
 function diffOf(display: unknown, path: string | undefined): ToolCallContent | undefined {
   if (!isRecord(display)) return undefined;
-  const { fileName, originalContent, newContent } = display;
+  const { fileName, filePath, originalContent, newContent } = display;
   if (typeof fileName !== 'string' || typeof newContent !== 'string') return undefined;
   return {
     type: 'diff',
-    path: path ?? fileName,
+    path: path ?? (typeof filePath === 'string' ? filePath : fileName),
     oldText: typeof originalContent === 'string' ? originalContent : null,
     newText: newContent,
   };
@@ -165,10 +168,12 @@ function planUpdate({ callId, display, source }: Of<'result'>): SessionUpdate | 
     status: (STATUSES.includes(todo['status']) ? todo['status'] : 'pending') as PlanEntryStatus,
     ...(todo['id'] === undefined ? {} : { _meta: { qwenTodo: { id: todo['id'] } } }),
   }));
+  const { planId } = display;
+  const plan = typeof planId === 'string' ? { [TODO_PLAN]: { id: planId } } : undefined;
   const meta = sourceMeta(source);
-  if (meta === undefined) return { sessionUpdate: 'plan', entries };
+  if (meta === undefined) return { sessionUpdate: 'plan', entries, ...metaOf(plan) };
   const transcript = { ...(meta[TRANSCRIPT] as Meta), planToolCallId: callId };
-  return { sessionUpdate: 'plan', entries, _meta: { ...meta, [TRANSCRIPT]: transcript } };
+  return { sessionUpdate: 'plan', entries, _meta: { ...plan, ...meta, [TRANSCRIPT]: transcript } };
 }
 
 function contentOf({ text, inlineData }: Part): ContentBlock {
@@ -178,6 +183,15 @@ function contentOf({ text, inlineData }: Part): ContentBlock {
   if (mimeType.startsWith('audio/')) return { type: 'audio', data, mimeType };
   return { type: 'text', text: `[${mimeType}]` };
 }
+
+/** A line break of a command's output is one for who reads it as Markdown, too. */
+const hardBreaks = (text: string): string => text.replaceAll('\n', '  \n');
+
+const commandMeta = ({ contextCompression }: CommandOutput, source: EventSource | undefined): Meta => ({
+  [SOURCE]: 'slash_command',
+  ...(contextCompression && { [CONTEXT_COMPRESSION]: contextCompression }),
+  ...sourceMeta(source),
+});
 
 function usageMeta({ usage, durationMs, source }: Of<'usage'>): Meta {
   return {

@@ -65,6 +65,12 @@ export const DURATION_MS = 'durationMs';
 export const CANCELLED_TURN = 'promptCancelled';
 /** On a replayed message chunk: it stands for itself and is not joined with its neighbours. */
 export const DISCRETE_MESSAGE = 'qwenDiscreteMessage';
+/** On a message chunk: `slash_command` where a command of the person's printed it. */
+export const SOURCE = 'source';
+/** On a command's output: how many tokens a compression left of how many. */
+export const CONTEXT_COMPRESSION = 'contextCompression';
+/** On a plan: which one it is a new state of. */
+export const TODO_PLAN = 'qwenTodoPlan';
 /** On a replayed user message: the daemon's id of the prompt. */
 export const PROMPT_ID = 'promptId';
 

@@ -1,7 +1,7 @@
 import { COMMANDS, type Command, type CommandInfo } from './commands.ts';
-import { commandResultRecord, compress } from './compress.ts';
+import { type Compression, commandResultRecord, compress, outputOf } from './compress.ts';
 import { SessionFault } from './faults.ts';
-import type { Model, ModelMenu } from './ports.ts';
+import type { CommandOutput, Model, ModelMenu } from './ports.ts';
 import { fileHistorySnapshotRecord, type RecordDraft, userRecord } from './records.ts';
 import type { TurnOutcome } from './turn.ts';
 import type { TurnHost } from './turn-host.ts';
@@ -22,7 +22,7 @@ export interface CommandServices {
 export async function runCommand(host: TurnHost, command: Command, services: CommandServices): Promise<TurnOutcome> {
   const { chat, signal } = host;
   await chat.history();
-  const output = await outputOf(host, command, services);
+  const { text: output, ...about } = await printedBy(host, command, services);
   if (signal.aborted) return { stopReason: 'cancelled' };
   const typed: RecordDraft[] = [];
   if (chat.dangling().length === 0) {
@@ -30,21 +30,27 @@ export async function runCommand(host: TurnHost, command: Command, services: Com
     typed.push(userRecord(chat.context, message, services.daemonPromptId));
     typed.push(fileHistorySnapshotRecord(chat.context, host.promptId));
   }
-  await chat.append([...typed, commandResultRecord(host, command.raw, output)], { durable: false });
-  await host.emit({ kind: 'text', text: output, thought: false });
+  await chat.append([...typed, commandResultRecord(host, command.raw, output, about)], { durable: false });
+  await host.emit({ kind: 'text', text: output, thought: false, command: about });
   return { stopReason: 'end_turn', commandOutput: output };
 }
 
-async function outputOf(host: TurnHost, command: Command, services: CommandServices): Promise<string> {
+interface Printed extends CommandOutput {
+  readonly text: string;
+}
+
+async function printedBy(host: TurnHost, command: Command, services: CommandServices): Promise<Printed> {
   switch (command.name) {
     case 'help':
-      return helpText();
-    case 'model':
-      return command.argument === ''
-        ? await modelList(host, services)
-        : await chooseModel(host, command.argument, services);
-    case 'compress':
-      return await compressionText(host);
+      return { text: helpText() };
+    case 'model': {
+      const { argument } = command;
+      return { text: await (argument === '' ? modelList(host, services) : chooseModel(host, argument, services)) };
+    }
+    case 'compress': {
+      const done = await compress(host, 'manual');
+      return { text: compressionText(done), ...outputOf(done) };
+    }
   }
 }
 
@@ -78,8 +84,7 @@ async function chooseModel({ chat }: TurnHost, id: string, { menu, use }: Comman
   }
 }
 
-async function compressionText(host: TurnHost): Promise<string> {
-  const done = await compress(host, 'manual');
+function compressionText(done: Compression): string {
   switch (done.kind) {
     case 'compressed':
       return `The older part of the conversation was replaced by a summary: about ${done.before} tokens became ${done.after}.`;

@@ -1,4 +1,5 @@
 import { compressedContents, conversationText, planCompression, sizeOf, tokensOf } from './compression.ts';
+import type { CommandOutput } from './ports.ts';
 import { type RecordDraft, systemRecord } from './records.ts';
 import * as texts from './texts.ts';
 import { SUBTYPE } from './transcript.ts';
@@ -6,7 +7,13 @@ import type { TurnHost } from './turn-host.ts';
 
 /** How an attempt to shorten a conversation ended; token counts are estimates. */
 export type Compression =
-  | { readonly kind: 'compressed'; readonly before: number; readonly after: number }
+  | {
+      readonly kind: 'compressed';
+      readonly before: number;
+      readonly after: number;
+      /** False where the provider has counted what was there before. */
+      readonly estimated: boolean;
+    }
   | { readonly kind: 'nothing_to_cut' }
   | { readonly kind: 'failed'; readonly reason: string };
 
@@ -40,7 +47,8 @@ export async function compress(host: TurnHost, trigger: Trigger): Promise<Compre
   if (sizeOf(compressedHistory) >= sizeOf(contents)) return { kind: 'nothing_to_cut' };
   const before = lastPromptTokens ?? tokensOf(contents);
   // What the window holds beside the history stays: a difference of estimates is closer than an estimate.
-  const after = Math.max(0, before - tokensOf(contents) + tokensOf(compressedHistory));
+  const left = tokensOf(compressedHistory);
+  const after = Math.min(before, Math.max(left, before - tokensOf(contents) + left));
   const info = {
     originalTokenCount: before,
     newTokenCount: after,
@@ -49,14 +57,14 @@ export async function compress(host: TurnHost, trigger: Trigger): Promise<Compre
   };
   const record = systemRecord(chat.context, SUBTYPE.chatCompression, { info, compressedHistory });
   await chat.append([record], { durable: true });
-  return { kind: 'compressed', before, after };
+  return { kind: 'compressed', before, after, estimated: lastPromptTokens === undefined };
 }
 
 /** Makes room in the model's context, and says what came of it; whether there is room now. */
 export async function compressAutomatically(host: TurnHost): Promise<boolean> {
   const done = await compress(host, 'token_limit');
   if (done.kind === 'compressed') {
-    await say(host, 'The conversation grew long, so its older part was replaced by a summary.\n\n');
+    await say(host, 'The conversation grew long, so its older part was replaced by a summary.\n\n', outputOf(done));
     return true;
   }
   if (done.kind === 'failed' && !host.signal.aborted) {
@@ -65,14 +73,34 @@ export async function compressAutomatically(host: TurnHost): Promise<boolean> {
   return false;
 }
 
-async function say(host: TurnHost, text: string): Promise<void> {
-  await host.chat.append([commandResultRecord(host, '/compress', text)], { durable: false });
-  await host.emit({ kind: 'text', text, thought: false });
+async function say(host: TurnHost, text: string, command: CommandOutput = {}): Promise<void> {
+  await host.chat.append([commandResultRecord(host, '/compress', text, command)], { durable: false });
+  await host.emit({ kind: 'text', text, thought: false, command });
+}
+
+/** What a client may know of a compression beside the words, in the reference's shape. */
+export function outputOf(done: Compression): CommandOutput {
+  if (done.kind !== 'compressed') return {};
+  const { before, after, estimated } = done;
+  return {
+    contextCompression: {
+      phase: 'done',
+      originalTokenCount: before,
+      newTokenCount: after,
+      originalTokenCountIsEstimated: estimated,
+      newTokenCountIsEstimated: true,
+    },
+  };
 }
 
 /** What a command printed, in the reference's form: shown by a replay, never sent to a model. */
-export function commandResultRecord({ chat }: TurnHost, rawCommand: string, text: string): RecordDraft {
-  const outputHistoryItems = [{ type: 'assistant', text }];
+export function commandResultRecord(
+  { chat }: TurnHost,
+  rawCommand: string,
+  text: string,
+  command: CommandOutput,
+): RecordDraft {
+  const outputHistoryItems = [{ type: 'assistant', text, ...command }];
   return systemRecord(chat.context, SUBTYPE.slashCommand, { phase: 'result', rawCommand, outputHistoryItems });
 }
 

@@ -24,7 +24,14 @@ export interface EventSource {
  */
 export type SessionEvent =
   | { readonly kind: 'user_part'; readonly part: Part; readonly source?: EventSource }
-  | { readonly kind: 'text'; readonly text: string; readonly thought: boolean; readonly source?: EventSource }
+  | {
+      readonly kind: 'text';
+      readonly text: string;
+      readonly thought: boolean;
+      /** It was printed by a command of the person's, not said by the model. */
+      readonly command?: CommandOutput;
+      readonly source?: EventSource;
+    }
   | {
       readonly kind: 'usage';
       readonly usage: UsageMetadata;
@@ -77,6 +84,12 @@ export type SessionEvent =
     }
   /** A person ended the turn here. Replayed only: a client that sees it live gets the prompt's answer. */
   | { readonly kind: 'cancelled'; readonly turn: CancelledTurn; readonly source: EventSource };
+
+/** What is known of a command's output beside its text. */
+export interface CommandOutput {
+  /** What a compression came to, as it is recorded. */
+  readonly contextCompression?: Readonly<Record<string, unknown>>;
+}
 
 /** Times are milliseconds, `cancelledAt` since the epoch. */
 export interface CancelledTurn {

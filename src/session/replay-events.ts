@@ -1,5 +1,5 @@
 import type { Part } from '@google/genai';
-import type { CancelledTurn, EventSource, SessionEvent, UsageMetadata } from './ports.ts';
+import type { CancelledTurn, CommandOutput, EventSource, SessionEvent, UsageMetadata } from './ports.ts';
 import { millisecondsOf } from './raw-result.ts';
 import { HISTORY_GAP } from './texts.ts';
 import type { TranscriptRecord } from './transcript.ts';
@@ -26,10 +26,10 @@ export class RecordEvents {
     this.list.push({ kind: 'user_part', part, source: { ...this.source, segment, ...this.#prompt } });
   }
 
-  text(text: string, thought: boolean): void {
+  text(text: string, thought: boolean, command?: CommandOutput): void {
     if (text === '') return;
     const segment = this.#segment(thought ? 'thought' : 'text');
-    this.list.push({ kind: 'text', text, thought, source: { ...this.source, segment } });
+    this.list.push({ kind: 'text', text, thought, ...(command && { command }), source: { ...this.source, segment } });
   }
 
   usage(usage: UsageMetadata): void {

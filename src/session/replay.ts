@@ -134,7 +134,9 @@ function replaySystem({ subtype, systemPayload }: TranscriptRecord, events: Reco
   const items: unknown = systemPayload['outputHistoryItems'];
   if (!Array.isArray(items)) return;
   for (const item of items) {
-    if (isObject(item) && typeof item['text'] === 'string') events.text(item['text'], false);
+    if (!isObject(item) || typeof item['text'] !== 'string') continue;
+    const { contextCompression } = item;
+    events.text(item['text'], false, isObject(contextCompression) ? { contextCompression } : {});
   }
 }
 

@@ -4,7 +4,7 @@ import type { SessionEvent, UsageMetadata } from './ports.ts';
 import type { TurnHost } from './turn-host.ts';
 
 /** The share of the context window above which the older part of a conversation is compressed. */
-const FULL = 0.7;
+export const FULL = 0.7;
 
 /** What a client is told of the context after an answer; undefined where the window or what it holds is not known. */
 export function contextEvent(usage: UsageMetadata | undefined, size: number | undefined): SessionEvent | undefined {

@@ -78,6 +78,11 @@ export class Session {
     return this.#chat;
   }
 
+  /** The model that its next turn asks. Throws `SessionFault` where there is none. */
+  async model(): Promise<Model> {
+    return this.#model ?? (await this.#deps.model(this.cwd));
+  }
+
   get busy(): boolean {
     return this.#running !== undefined;
   }
@@ -215,7 +220,7 @@ export class Session {
       const interruption = classifyInterruption(await this.#chat.history());
       if (restorable !== undefined || interruption === 'none') return NOTHING_DONE;
     }
-    const model = this.#model ?? (await this.#deps.model(this.cwd));
+    const model = await this.model();
     this.#prompts = Math.max(this.#prompts, this.#chat.lastPrompt()) + 1;
     const turn = new TrackedTurn(request, `${this.id}########${this.#prompts}`, this.#chat);
     const host = this.#hostOf(model, signal, turn.promptId, request);

@@ -119,6 +119,29 @@ describe('[ACP-3, ACP-10, ACP-11] a replayed event names its record and time', (
       },
       '{"sessionUpdate":"tool_call_update","toolCallId":"c","status":"completed","content":[{"type":"diff","path":"b","oldText":null,"newText":"n"}],"_meta":{"toolName":"edit","provenance":"builtin"},"rawOutput":{"fileName":"b","originalContent":null,"newContent":"n"}}',
     ],
+    [
+      'an edit says where its file is',
+      {
+        kind: 'result',
+        callId: 'c',
+        name: 'edit',
+        ok: true,
+        text: 'ok',
+        display: { fileName: 'b', filePath: '/a/b', originalContent: 'o', newContent: 'n' },
+      },
+      '{"sessionUpdate":"tool_call_update","toolCallId":"c","status":"completed","content":[{"type":"diff","path":"/a/b","oldText":"o","newText":"n"}],"_meta":{"toolName":"edit","provenance":"builtin"},"rawOutput":{"fileName":"b","filePath":"/a/b","originalContent":"o","newContent":"n"}}',
+    ],
+    [
+      'what a command printed',
+      {
+        kind: 'text',
+        text: 'a\nb',
+        thought: false,
+        command: { contextCompression: { phase: 'done' } },
+        source: { ...SOURCE, segment: 0 },
+      },
+      '{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"a  \\nb"},"_meta":{"source":"slash_command","contextCompression":{"phase":"done"},"timestamp":5,"qwenTranscript":{"sourceRecordIds":["r"],"segmentId":"r:0"}}}',
+    ],
   ])('%s', (_, event, update) => check(event, update));
 
   test('[TL-1] todo_write is the plan: its call has no card, its result is the list', () => {
@@ -126,6 +149,7 @@ describe('[ACP-3, ACP-10, ACP-11] a replayed event names its record and time', (
     expect(sessionUpdate(call, CWD)).toBeUndefined();
     const display = {
       type: 'todo_list',
+      planId: 'p',
       todos: [
         { id: '1', content: 'do', status: 'in_progress' },
         { content: 'x', status: 'odd' },
@@ -133,7 +157,7 @@ describe('[ACP-3, ACP-10, ACP-11] a replayed event names its record and time', (
     };
     check(
       { kind: 'result', callId: 'c', name: 'todo_write', ok: true, text: 'ok', display, source: SOURCE },
-      '{"sessionUpdate":"plan","entries":[{"content":"do","priority":"medium","status":"in_progress","_meta":{"qwenTodo":{"id":"1"}}},{"content":"x","priority":"medium","status":"pending"}],"_meta":{"timestamp":5,"qwenTranscript":{"sourceRecordIds":["r"],"planToolCallId":"c"}}}',
+      '{"sessionUpdate":"plan","entries":[{"content":"do","priority":"medium","status":"in_progress","_meta":{"qwenTodo":{"id":"1"}}},{"content":"x","priority":"medium","status":"pending"}],"_meta":{"qwenTodoPlan":{"id":"p"},"timestamp":5,"qwenTranscript":{"sourceRecordIds":["r"],"planToolCallId":"c"}}}',
     );
     const failed: ReadEvent = { kind: 'result', callId: 'c', name: 'todo_write', ok: false, text: 'no' };
     expect(sessionUpdate(failed, CWD)).toBeUndefined();
@@ -157,6 +181,7 @@ describe('[ACP-3] the title of a call says what it is about', () => {
     ['read_file', { file_path: '/x', limit: 10 }, 'ReadFile: /x (lines 1-10)', 'read'],
     ['read_file', {}, 'ReadFile', 'read'],
     ['grep_search', { pattern: 'x', path: '/srv/project/src' }, "Grep: 'x' in src", 'search'],
+    ['grep_search', { pattern: 'x', path: 'src', glob: '*.ts' }, "Grep: 'x' in src (filter: '*.ts')", 'search'],
     ['glob', { pattern: '*', path: '/srv/project' }, "Glob: '*'", 'search'],
     ['run_shell_command', { command: 'ls' }, 'Shell: ls', 'execute'],
     ['write_file', { file_path: 7 }, 'WriteFile', 'edit'],

@@ -1,12 +1,12 @@
 import { Peer } from '../support/peer.ts';
-import type { Place } from './place.ts';
+import type { Site } from './place.ts';
 import { CLI, NODE_22, type Whose } from './programs.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: results of every form
 type Json = any;
 
 /** One's child process in a place, on the same Node, with the ACP SDK's client on its pipes. */
-export async function startAgent(whose: Whose, place: Place, restore = true): Promise<Peer> {
+export async function startAgent(whose: Whose, place: Site, restore = true): Promise<Peer> {
   return await Peer.start({
     home: place.home,
     command: [NODE_22, CLI[whose]],
@@ -16,7 +16,7 @@ export async function startAgent(whose: Whose, place: Place, restore = true): Pr
   });
 }
 
-export const newSession = async (peer: Peer, { cwd }: Place): Promise<string> =>
+export const newSession = async (peer: Peer, { cwd }: Site): Promise<string> =>
   (await peer.request('session/new', { cwd, mcpServers: [] })).sessionId;
 
 export interface Loaded {
@@ -25,7 +25,7 @@ export interface Loaded {
   readonly result: Json;
 }
 
-export async function load(peer: Peer, { cwd }: Place, sessionId: string, meta?: object): Promise<Loaded> {
+export async function load(peer: Peer, { cwd }: Site, sessionId: string, meta?: object): Promise<Loaded> {
   const from = peer.updates(sessionId).length;
   const params = { sessionId, cwd, mcpServers: [], ...(meta && { _meta: meta }) };
   const result = await peer.request('session/load', params);
@@ -33,5 +33,5 @@ export async function load(peer: Peer, { cwd }: Place, sessionId: string, meta?:
   return { result, updates: updates.filter(({ sessionUpdate }) => sessionUpdate !== 'available_commands_update') };
 }
 
-export const loadUpdates = async (peer: Peer, { cwd }: Place, sessionId: string): Promise<Json> =>
+export const loadUpdates = async (peer: Peer, { cwd }: Site, sessionId: string): Promise<Json> =>
   await peer.request('qwen/session/loadUpdates', { sessionId, cwd });

@@ -1,7 +1,8 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { Home } from '../support/peer.ts';
+import { processesWith } from '../support/processes.ts';
 import { tempFolder } from '../support/temp.ts';
 import { type ModelServer, startModel } from './model.ts';
 
@@ -10,18 +11,18 @@ type Json = any;
 
 export type Provider = keyof ModelServer['env'];
 
-/** A user's home and a workspace, shared by the programs that run there one after the other, and the model they ask. */
-export class Place {
+/** A user's home and a workspace, shared by the programs that run there one after the other. */
+export class Site {
   readonly home = new Home();
-  readonly cwd = realpathSync(tempFolder());
-  readonly model: ModelServer;
-  readonly provider: Provider;
+  readonly cwd: string;
+  readonly #modelEnv: Readonly<Record<string, string>>;
 
-  private constructor(model: ModelServer, provider: Provider) {
-    this.model = model;
-    this.provider = provider;
+  /** `chosen` are the settings, and `modelEnv` the variables, that say which model is asked. */
+  constructor(chosen: object, modelEnv: Readonly<Record<string, string>>, cwd = realpathSync(tempFolder())) {
+    this.cwd = cwd;
+    this.#modelEnv = modelEnv;
     const settings = {
-      security: { auth: { selectedType: provider } },
+      ...chosen,
       // Nothing here may leave the machine.
       privacy: { usageStatisticsEnabled: false },
       telemetry: { enabled: false },
@@ -32,14 +33,7 @@ export class Place {
     };
     mkdirSync(join(this.home.path, '.qwen'));
     writeFileSync(join(this.home.path, '.qwen/settings.json'), JSON.stringify(settings));
-  }
-
-  static async make(provider: Provider = 'gemini'): Promise<Place> {
-    const model = await startModel();
-    onTestFinished(() => model.close());
-    const place = new Place(model, provider);
-    onTestFinished(() => place.endProcesses());
-    return place;
+    onTestFinished(() => this.endProcesses());
   }
 
   /** All of the environment that a program gets here. */
@@ -50,13 +44,13 @@ export class Place {
       QWEN_HOME: join(this.home.path, '.qwen'),
       QWEN_CODE_NO_RELAUNCH: 'true',
       QWEN_ACP_INTEROP_RUN: process.env['QWEN_ACP_INTEROP_RUN'] ?? 'by hand',
-      ...this.model.env[this.provider],
+      ...this.#modelEnv,
     };
   }
 
   /** The processes that were started here, by whomever, and still run. */
   processes(): number[] {
-    return runningWith(`HOME=${this.home.path}`);
+    return processesWith(`HOME=${this.home.path}`);
   }
 
   /** Kills them, each by its id. */
@@ -90,20 +84,19 @@ export class Place {
   }
 }
 
-/** The ids of the processes that have this in their environment. */
-function runningWith(entry: string): number[] {
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .filter((pid) => environmentOf(pid).split('\0').includes(entry))
-    .map(Number);
-}
+/** A site with a model that asks, echoes or falls silent as it is told. */
+export class Place extends Site {
+  readonly model: ModelServer;
 
-/** Of a process that is there and not a zombie; empty otherwise. */
-function environmentOf(pid: string): string {
-  try {
-    return readFileSync(`/proc/${pid}/environ`, 'utf8');
-  } catch {
-    return '';
+  private constructor(model: ModelServer, provider: Provider) {
+    super({ security: { auth: { selectedType: provider } } }, model.env[provider]);
+    this.model = model;
+  }
+
+  static async make(provider: Provider = 'gemini'): Promise<Place> {
+    const model = await startModel();
+    onTestFinished(() => model.close());
+    return new Place(model, provider);
   }
 }
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { DECLINE, type Peer, submit } from '../support/peer.ts';
 import { load, loadUpdates, newSession, startAgent } from './agent.ts';
+import { comparable } from './compare.ts';
 import { until } from './daemon.ts';
 import { Place } from './place.ts';
 import type { Whose } from './programs.ts';
@@ -32,7 +33,7 @@ async function write(whose: Whose, place: Place): Promise<Written> {
   await played('two calls answered', '[[batch]] hi', submit({ '0': 'Red' }), submit({ '0': 'Large' }));
   await played('two calls, the second declined', '[[batch]] hi', submit({ '0': 'Red' }), DECLINE);
   written['cancelled'] = await cancelled(peer, place);
-  if (compresses(peer)) Object.assign(written, await compressed(peer, place));
+  Object.assign(written, await compressed(peer, place));
   for (const [name, text] of [
     ['dangling', '[[ask]] hi'],
     ['dangling batch', '[[batch]] hi'],
@@ -49,13 +50,6 @@ async function write(whose: Whose, place: Place): Promise<Written> {
   await overtake(whose, place, written['overtaken'] as string);
   return written;
 }
-
-/** An agent that can compress a session names the command. */
-const compresses = (peer: Peer): boolean =>
-  peer.updates().some((update) => {
-    if (update.sessionUpdate !== 'available_commands_update') return false;
-    return update.availableCommands.some(({ name }) => name === 'compress');
-  });
 
 /** A session that was compressed, and one that asks behind a compression. */
 async function compressed(peer: Peer, place: Place): Promise<Written> {
@@ -139,17 +133,6 @@ async function inTurns(place: Place, first: Whose): Promise<string> {
   }
   await peer.kill('SIGTERM');
   return sessionId;
-}
-
-/** Leaves out what is worded by the program that reads, and what docs/INTEROP.md says of commands' replies. */
-function comparable(update: Json): Json {
-  if (update._meta?.source === 'slash_command' || update.content?.text?.includes('Context compressed')) {
-    const { source: _, contextCompression: __, ...meta } = update._meta;
-    const text = update.content.text.replaceAll('  \n', '\n');
-    return { ...update, content: { ...update.content, text }, _meta: meta };
-  }
-  if (update.sessionUpdate !== 'tool_call_update' || update.status !== 'failed') return update;
-  return { ...update, content: '<why it failed>' };
 }
 
 describe.each(['ours', 'reference'] as const)('what %s wrote', (writer) => {

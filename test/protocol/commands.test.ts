@@ -39,7 +39,7 @@ test('[ACP-2, ACP-3, TR-10] commands are listed, answered without the model, rep
   expect(records[2].systemPayload).toEqual({
     phase: 'result',
     rawCommand: '/help',
-    outputHistoryItems: [{ type: 'assistant', text: help }],
+    outputHistoryItems: [{ type: 'assistant', text: help.replaceAll('  \n', '\n') }],
   });
   expect((await peer.request('session/list', { cwd: CWD })).sessions).toMatchObject([
     { sessionId: id, title: 'hello' },
@@ -56,6 +56,12 @@ test('[ACP-2, ACP-3, TR-10] commands are listed, answered without the model, rep
     'hello',
   ]);
   expect(live).toContain('agent_message_chunk');
+  const printed = (shown: Peer) =>
+    updates(shown, id, 'agent_message_chunk').flatMap(({ content, _meta }) =>
+      _meta?.source === 'slash_command' ? [content.text] : [],
+    );
+  expect(printed(peer)).toHaveLength(3);
+  expect(printed(second)).toEqual(printed(peer));
 });
 
 test('[TR-2, TR-9, EL-3, K065] /compress replaces the older part by a summary, and a hanging question stays', async () => {
@@ -80,6 +86,17 @@ test('[TR-2, TR-9, EL-3, K065] /compress replaces the older part by a summary, a
     triggerReason: 'manual',
   });
   expect(info.newTokenCount).toBeLessThan(info.originalTokenCount);
+  const { originalTokenCount, newTokenCount } = info;
+  const contextCompression = {
+    phase: 'done',
+    originalTokenCount,
+    newTokenCount,
+    originalTokenCountIsEstimated: true,
+    newTokenCountIsEstimated: true,
+  };
+  const shown = (seen: Peer) =>
+    updates(seen, id, 'agent_message_chunk').flatMap(({ _meta }) => _meta?.contextCompression ?? []);
+  expect(shown(peer)).toEqual([contextCompression]);
   expect(compressedHistory[0].parts[0].text).toContain('THE SUMMARY');
   expect(compressedHistory.slice(2)).toEqual([
     { role: 'user', parts: [{ text: 'ask' }] },
@@ -88,6 +105,7 @@ test('[TR-2, TR-9, EL-3, K065] /compress replaces the older part by a summary, a
   // Asked again in this process, and by another one after it.
   const second = await Peer.start({ home, restore: true, script: { rules } });
   expect((await second.load(id))._meta[RESTORE]).toBe(true);
+  expect(shown(second)).toEqual([contextCompression]);
   const turn = peer.restore(id);
   const asked = await peer.question();
   expect(asked.params.toolCall.toolCallId).toBe('call_1');
@@ -185,7 +203,7 @@ test('[CLI-6, ACP-2] /model offers what the settings list, and opens what is cho
   const peer = await Peer.start({ home, env, script: null, args: ['--auth-type', 'openai'] });
   const id = await peer.newSession();
   await peer.prompt(id, '/model');
-  expect(saidIn(peer, id)).toMatch(/uses `one`[\s\S]*`one\(openai\)`: ONE\n- `two\(openai\)`: TWO$/);
+  expect(saidIn(peer, id)).toMatch(/uses `one`[\s\S]*`one\(openai\)`: ONE {2}\n- `two\(openai\)`: TWO$/);
   await peer.prompt(id, '/model two');
   expect(saidIn(peer, id)).toMatch(/goes on with `two`\.$/);
   await peer.prompt(id, '/model three');

@@ -115,6 +115,15 @@ test('[ACP-12, RS-8] the status of a session is told in the shapes of its routes
     ...own,
     recovery: { kind: 'clean', canContinue: false },
   });
+  const { usage, formattedText } = await ask('status/session/context_usage');
+  expect(usage).toMatchObject({
+    modelName: 'fake-model',
+    contextWindowSize: 0,
+    isEstimated: false,
+    showDetails: false,
+  });
+  expect(usage.totalTokens).toBe(11);
+  expect(formattedText).toContain('took 11 tokens');
   expect(await ask('status/session/stats')).toMatchObject({ ...own, promptCount: 1, tools: { totalCalls: 0 } });
   expect(await ask('status/session/tasks')).toMatchObject({ ...own, tasks: [] });
   expect(await ask('status/session/agents')).toMatchObject({ ...own, tasks: [] });

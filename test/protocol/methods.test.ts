@@ -45,7 +45,7 @@ test('[ACP-4, TR-6, K072] every method answers an unknown session with -32002 th
     ['qwen/session/sources/copy', { targetSessionId: NOBODY }],
     ['qwen/control/session/goal/get'],
     ['qwen/status/session/transcript', { cwd: CWD }],
-    ...['context', 'stats', 'tasks', 'agents', 'supported_commands'].map(
+    ...['context', 'context_usage', 'stats', 'tasks', 'agents', 'supported_commands'].map(
       (name) => [`qwen/status/session/${name}`] as const,
     ),
     ['craft/cancelPendingPrompt'],
