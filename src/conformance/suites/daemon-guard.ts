@@ -97,12 +97,19 @@ const doesNotStart =
     expect(/the daemon ended: (?!exit code 0)/.test(started.message), started.message);
   };
 
+async function othersNeedAToken(context: Context) {
+  const started = await context.serve({ args: ['--hostname', '0.0.0.0'] }).catch((error: unknown) => error as Error);
+  if (!(started instanceof Error)) return expectStatus(await started.get('/capabilities'), 401);
+  return expect(/the daemon ended: (?!exit code 0)/.test(started.message), started.message);
+}
+
 async function pagesMayBeAllowed(context: Context) {
-  const daemon = await context.serve({ args: ['--allow-origin', PAGE] });
-  const answer = await daemon.get('/capabilities', { origin: PAGE });
+  // Some let foreign pages in only where these have to know a token.
+  const daemon = await context.serve({ env: { QWEN_SERVER_TOKEN: TOKEN }, args: ['--allow-origin', PAGE] });
+  const answer = await daemon.get('/capabilities', { origin: PAGE, ...bearer(TOKEN) });
   expectStatus(answer, 200);
   expectEqual(answer.headers['access-control-allow-origin'], PAGE, 'Access-Control-Allow-Origin', answer);
-  expectStatus(await daemon.get('/capabilities', { origin: 'http://other.example' }), 403);
+  expectStatus(await daemon.get('/capabilities', { origin: 'http://other.example', ...bearer(TOKEN) }), 403);
 }
 
 const CROSS_SITE = { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'no-cors' };
@@ -135,8 +142,8 @@ export const GUARD: readonly Check[] = [
     [
       'GUARD-12',
       'DM-12',
-      'It does not listen for other machines without a token.',
-      doesNotStart('--hostname', '0.0.0.0'),
+      'It listens for other machines only with a token: it asks for one, or does not start.',
+      othersNeedAToken,
     ],
     [
       'GUARD-13',
