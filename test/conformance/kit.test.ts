@@ -74,6 +74,7 @@ test('a failure is shown with the frame that decided it, and written as JSON', a
   );
   expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({
     agent: { command, info: { name: 'faulty-agent', version: '1' }, protocolVersion: 1 },
+    daemon: null,
     rows: [
       {
         suite: 'acp',
