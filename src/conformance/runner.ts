@@ -34,7 +34,7 @@ export interface Outcome {
 /** A check waits several times, each with its own deadline; together for this many times the patience at most. */
 const CHECK_PATIENCES = 6;
 /** The whole run, in ms; what has not begun by then is skipped. */
-const RUN_LIMIT = 20 * 60_000;
+const RUN_LIMIT = 30 * 60_000;
 
 /** Runs the chosen checks, several at a time. Throws `NoAgent` when the agent cannot be started. */
 export async function run(options: RunOptions): Promise<Outcome> {

@@ -109,8 +109,8 @@ export const ENDS: readonly Check[] = [
       stops('SIGTERM'),
     ],
     ['STOP-2', 'DM-11', 'So does SIGINT.', stops('SIGINT')],
+    ['STOP-3', 'DM-11', 'So does SIGHUP.', stops('SIGHUP')],
   ),
-  ...better('asking', ['STOP-3', 'DM-11', 'So does SIGHUP.', stops('SIGHUP')]),
   ...core('served', [
     'STOP-4',
     'DM-11',

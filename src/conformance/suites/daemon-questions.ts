@@ -281,7 +281,10 @@ const manyAnswers = (choices: unknown) => async (context: Context) => {
 async function lateSubscriberIsAsked(context: Context) {
   const { daemon, waiting } = await asking(context);
   const events = await listen(context, daemon, waiting.id);
-  const event = await events.next('permission_request');
+  await accepted(daemon, waiting, submit('Red'));
+  const resolved = await events.next('permission_resolved');
+  const [event] = events.of('permission_request');
+  expect(event !== undefined, 'it was not asked before this', resolved);
   expectEqual(event.data.requestId, waiting.requestId, 'requestId', event);
 }
 

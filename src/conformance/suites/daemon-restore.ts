@@ -298,7 +298,10 @@ async function acceptedIsKept(context: Context) {
   const third = await context.serve();
   const loaded = await third.load(waiting.id, 'kit-loader');
   expectStatus(loaded, 200);
-  await third.idle(waiting.id);
+  const askedAgain = third.waiting(waiting.id).then(() => true);
+  askedAgain.catch(() => {});
+  const asks = await Promise.race([third.idle(waiting.id).then(() => false), askedAgain]);
+  expect(!asks, 'it is asked again', loaded);
   // Where the answer was on its way already when the agent died, the model is told with the next prompt.
   await third.start({ id: waiting.id, clientId: loaded.body.clientId }, CUES.say);
   const status = await third.idle(waiting.id);
