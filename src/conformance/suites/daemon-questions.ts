@@ -274,7 +274,8 @@ const manyAnswers = (choices: unknown) => async (context: Context) => {
   await accepted(daemon, waiting, submit(word, choices));
   await daemon.idle(waiting.id);
   const told = model.requests.find(({ last }) => last.results.some(({ text }) => text.includes(word)));
-  const text = told?.last.results.map((result) => result.text).join(' ') ?? '';
+  expect(told !== undefined, 'the model was not told the words', waiting.admitted);
+  const text = told.last.results.map((result) => result.text).join(' ');
   expect(/Bell/.test(text) && /Lock/.test(text) && !/Light/.test(text), 'the model was not told the choices', { text });
 };
 
