@@ -31,6 +31,8 @@ async function judge(whose: Whose, ...args: string[]): Promise<ComparedReport> {
     process.execPath,
     [
       ...[OUR_CLI, 'conformance', '--restore', '--timeout', '30', '--think', '2000', '--jobs', '4', '--json', file],
+      // By it the script that runs these tests finds what is left behind.
+      ...['--env', `QWEN_ACP_INTEROP_RUN=${process.env['QWEN_ACP_INTEROP_RUN'] ?? 'by hand'}`],
       ...[...args, '--serve', serve, '--', NODE_22, CLI[whose], '--acp', ...ACP[whose], SWITCH],
     ],
     { stdio: ['ignore', 'pipe', 'inherit'] },
