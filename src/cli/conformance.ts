@@ -9,9 +9,13 @@ export type ConformanceLine =
 
 const OPTIONS = {
   daemon: { type: 'string', requiresArg: true, describe: 'A running daemon to judge, by its address' },
-  serve: { type: 'string', requiresArg: true, describe: 'The command that starts a daemon to judge' },
+  serve: {
+    type: 'string',
+    requiresArg: true,
+    describe: 'The command that starts a daemon to judge; {port} is a free port, {here} this folder',
+  },
   restore: { type: 'boolean', describe: 'Judge the restoring of questions too; the command must switch it on' },
-  suite: { type: 'string', array: true, requiresArg: true, describe: 'Suites to run: acp, restore (default: acp)' },
+  suite: { type: 'string', array: true, requiresArg: true, describe: 'Suites to run: acp, restore, daemon' },
   only: { type: 'string', requiresArg: true, describe: 'Checks to run, by id, separated by commas' },
   profile: { choices: ['core', 'all'], requiresArg: true, describe: 'core: without what is better than qwen-code' },
   strict: { type: 'boolean', describe: 'Count a warning as a failure' },
@@ -33,6 +37,8 @@ const OPTIONS = {
   list: { type: 'boolean', describe: 'Only say which checks there are' },
   markdown: { type: 'boolean', describe: 'With --list, as a table for a page' },
 } as const satisfies Record<string, YargsOptions>;
+
+const SUITE_IDS = ['acp', 'restore', 'daemon'];
 
 type Values = Readonly<Record<string, unknown>>;
 
@@ -76,7 +82,7 @@ function faultOf(values: Values & { readonly _?: readonly unknown[] }, command: 
   if (values['daemon'] !== undefined && values['serve'] !== undefined) return 'Give --daemon or --serve, not both.';
   const wrongEnv = listOf(values['env']).find((entry) => !/^[A-Za-z_]\w*=/.test(entry));
   if (wrongEnv !== undefined) return `--env must be NAME=value, not ${wrongEnv}.`;
-  const wrongSuite = listOf(values['suite']).find((name) => !['acp', 'restore'].includes(name));
+  const wrongSuite = listOf(values['suite']).find((name) => !SUITE_IDS.includes(name));
   if (wrongSuite !== undefined) return `There is no suite ${wrongSuite}.`;
   for (const name of ['timeout', 'jobs']) {
     const value = values[name];
@@ -96,10 +102,16 @@ function optionsOf(values: Values, command: readonly string[]): KitOptions {
   const only = text('only')
     ['only']?.split(',')
     .map((id) => id.trim());
-  const all = values['list'] === true || only !== undefined || values['restore'] === true;
+  const all = values['list'] === true || only !== undefined;
+  const hasDaemon = values['daemon'] !== undefined || values['serve'] !== undefined;
+  const wanted = {
+    acp: command.length > 0 || !hasDaemon,
+    restore: values['restore'] === true,
+    daemon: hasDaemon,
+  };
   return {
     command,
-    suites: suites.length > 0 ? suites : all ? ['acp', 'restore'] : ['acp'],
+    suites: suites.length > 0 ? suites : SUITE_IDS.filter((id) => all || wanted[id as keyof typeof wanted]),
     core: values['profile'] === 'core',
     strict: values['strict'] === true,
     timeout: Number(values['timeout'] ?? 10),

@@ -1,9 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Agent } from './agent.ts';
+import { Daemon } from './daemon.ts';
 import { Home } from './home.ts';
 import { FakeModel } from './model/server.ts';
 import { type Launch, Program } from './program.ts';
 import { SWITCH } from './names.ts';
+import { listening, serveLine } from './serve.ts';
+import type { Shared } from './shared.ts';
 import type { Findings } from './suite.ts';
 import { NotSaid } from './verdicts.ts';
 
@@ -36,6 +39,15 @@ export interface AgentOptions {
   readonly switchedOff?: boolean;
 }
 
+export interface ServeOptions {
+  readonly home?: Home;
+  readonly env?: Readonly<Record<string, string>>;
+  /** Further arguments. */
+  readonly args?: readonly string[];
+  /** Without the switch that restores questions; skips the check where the command does not bear it. */
+  readonly switchedOff?: boolean;
+}
+
 /** Everything that one check may use. What it starts is ended with it. */
 export class Context {
   readonly model: FakeModel;
@@ -46,12 +58,14 @@ export class Context {
   readonly findings: Findings;
   /** What is judged. */
   readonly target: Target;
+  readonly #shared: Shared | undefined;
   readonly #owned: (() => Promise<void>)[] = [];
   #closed = false;
 
-  private constructor(target: Target, options: Waits, findings: Findings, model: FakeModel, home: Home) {
+  private constructor(target: Target, options: Waits, more: More, model: FakeModel, home: Home) {
     this.target = target;
-    this.findings = findings;
+    this.findings = more.findings ?? NOTHING_YET;
+    this.#shared = more.shared;
     this.options = options;
     this.model = model;
     this.home = home;
@@ -59,10 +73,10 @@ export class Context {
     this.own(() => model.close());
   }
 
-  static async open(target: Target, options: Waits, findings: Findings = NOTHING_YET): Promise<Context> {
+  static async open(target: Target, options: Waits, more: More = {}): Promise<Context> {
     const [model, home] = await Promise.all([FakeModel.start(options.patience), Home.make(target.home)]);
     await home.configure();
-    return new Context(target, options, findings, model, home);
+    return new Context(target, options, more, model, home);
   }
 
   /** How long one wait may take, in ms. */
@@ -86,10 +100,30 @@ export class Context {
     return agent;
   }
 
-  /** Kills an agent with SIGKILL, after a time in which it could write down what it had said. */
-  async crash(agent: Agent): Promise<void> {
-    if (agent.program.exit === undefined) await pause(this.options.thinking);
-    await agent.kill();
+  /** Kills an agent or a daemon with SIGKILL, after a time in which it could write down what it had said. */
+  async crash(one: Agent | Daemon): Promise<void> {
+    if (one.program?.exit === undefined) await pause(this.options.thinking);
+    await one.kill();
+  }
+
+  /** Starts a daemon of the check's own, in its workspace; skips the check where the kit cannot start one. */
+  async serve({ home = this.home, env, args = [], switchedOff = false }: ServeOptions = {}): Promise<Daemon> {
+    const { daemon } = this.target;
+    if (daemon === undefined || !('serve' in daemon)) return this.skip('the kit did not start the daemon');
+    const template = switchedOff ? daemon.serve.replace(SWITCH, '') : daemon.serve;
+    if (switchedOff && template === daemon.serve) this.skip(`the command has no ${SWITCH} that could be left out`);
+    const line = await serveLine(template, args);
+    const program = await this.start({ command: line.command, cwd: home.cwd, env: this.environment(home, env) });
+    const patience = START_PATIENCE * this.patience;
+    const found = await listening(program, line.url, patience);
+    const served = new Daemon({ ...found, program, cwd: home.cwd }, this.patience);
+    this.own(() => served.kill());
+    return served;
+  }
+
+  /** What the checks of a run share of a daemon. */
+  get shared(): Shared {
+    return this.#shared ?? this.skip('there is no daemon');
   }
 
   /** Starts any program, which is ended with the check. */
@@ -152,6 +186,12 @@ export class Context {
       .replaceAll('{{gemini}}', this.model.url)
       .replaceAll('{{anthropic}}', this.model.url);
   }
+}
+
+interface More {
+  /** What is known of the agent. */
+  readonly findings?: Findings;
+  readonly shared?: Shared;
 }
 
 const NOTHING_YET: Findings = { initialized: undefined, tools: [], lacks: new Map() };

@@ -46,9 +46,9 @@ export async function runKit(options: KitOptions, say: (text: string) => void): 
   const onSignal = () => stop.abort();
   process.once('SIGINT', onSignal).once('SIGTERM', onSignal);
   try {
-    const { command } = options;
+    const target = targetOf(options);
     const outcome = await run({
-      target: targetOf(options),
+      target,
       suites,
       patience: options.timeout * 1000,
       thinking: options.thinking,
@@ -58,7 +58,7 @@ export async function runKit(options: KitOptions, say: (text: string) => void): 
       ...(options.only && { only: options.only }),
       ...(options.core && { profile: 'core' }),
     });
-    const report = reportOf(outcome, command, options.strict);
+    const report = reportOf(outcome, target, options.strict);
     if (options.json !== undefined) await writeFile(options.json, `${JSON.stringify(report, null, 2)}\n`);
     say(`\n${summaryText(report)}`);
     return stop.signal.aborted ? 2 : report.ok ? 0 : 1;

@@ -1,5 +1,6 @@
 import type { Agent } from './agent.ts';
 import { Context, type Target } from './context.ts';
+import type { Shared } from './shared.ts';
 import { CUES, shellOf } from './model/script.ts';
 import { QUESTION_TOOL } from './names.ts';
 import type { Findings, Need, Status } from './suite.ts';
@@ -11,9 +12,9 @@ export class NoAgent extends Error {
   override readonly name = 'NoAgent';
 }
 
-/** Starts the agent once and finds out what can be asked of it. Throws `NoAgent`. */
-export async function probe(target: Target, patience: number): Promise<Findings> {
-  const daemon = target.daemon === undefined ? lack('skipped', 'no --daemon or --serve', 'daemon') : [];
+/** Starts the agent once, and the daemon, and finds out what can be asked of them. Throws `NoAgent`. */
+export async function probe(target: Target, patience: number, shared?: Shared): Promise<Findings> {
+  const daemon = await lacksOfDaemon(target, shared);
   if (target.command.length === 0) {
     const rest = lack('skipped', 'there is no agent, only a daemon', ...OF_AN_AGENT);
     return { initialized: undefined, tools: [], lacks: new Map([...daemon, ...rest]) };
@@ -29,6 +30,15 @@ export async function probe(target: Target, patience: number): Promise<Findings>
   } finally {
     await context.close();
   }
+}
+
+async function lacksOfDaemon({ daemon }: Target, shared: Shared | undefined): Promise<Lack[]> {
+  const all = ['daemon', 'served', 'talking', 'asking', 'restoring', 'hung'] as const;
+  if (daemon === undefined || shared === undefined) return lack('skipped', 'no --daemon or --serve', ...all);
+  const found = await shared.found().catch((error: unknown) => {
+    throw new NoAgent(`The daemon did not start: ${error instanceof Error ? error.message : String(error)}`);
+  });
+  return found === undefined ? [] : lack(found.status, found.reason, ...all.slice(all.indexOf(found.need)));
 }
 
 type Lack = [Need, { status: Status; reason: string }];

@@ -1,3 +1,4 @@
+import type { Target } from './context.ts';
 import type { Outcome } from './runner.ts';
 import { type Check, describe, type Row, type Status, type Suite } from './suite.ts';
 import { shorten } from './verdicts.ts';
@@ -5,6 +6,8 @@ import { shorten } from './verdicts.ts';
 /** What `--json` writes. */
 export interface Report {
   readonly agent: { readonly command: readonly string[]; readonly info: unknown; readonly protocolVersion: unknown };
+  /** The address of the daemon, or the command that started it; null where none was judged. */
+  readonly daemon: string | null;
   readonly rows: readonly Row[];
   readonly summary: Readonly<Record<Status, number>>;
   readonly ok: boolean;
@@ -12,11 +15,12 @@ export interface Report {
 
 const STATUSES: readonly Status[] = ['pass', 'fail', 'warn', 'not advertised', 'skipped'];
 
-export function reportOf({ findings, rows }: Outcome, command: readonly string[], strict: boolean): Report {
+export function reportOf({ findings, rows }: Outcome, { command, daemon }: Target, strict: boolean): Report {
   const { agentInfo, protocolVersion } = findings.initialized ?? {};
   const count = (status: Status) => rows.filter((row) => row.status === status).length;
   return {
     agent: { command, info: agentInfo ?? null, protocolVersion: protocolVersion ?? null },
+    daemon: daemon === undefined ? null : 'url' in daemon ? daemon.url : daemon.serve,
     rows,
     summary: Object.fromEntries(STATUSES.map((status) => [status, count(status)])) as Record<Status, number>,
     ok: count('fail') === 0 && !(strict && count('warn') > 0),

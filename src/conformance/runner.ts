@@ -1,5 +1,6 @@
 import { Context, type Target } from './context.ts';
 import { probe } from './probe.ts';
+import { Shared } from './shared.ts';
 import { type Check, describe, type Findings, type Row, type Suite } from './suite.ts';
 import { NotSaid, Unmet, within } from './verdicts.ts';
 
@@ -33,20 +34,38 @@ export interface Outcome {
 /** A check waits several times, each with its own deadline; together for this many times the patience at most. */
 const CHECK_PATIENCES = 6;
 /** The whole run, in ms; what has not begun by then is skipped. */
-const RUN_LIMIT = 20 * 60_000;
+const RUN_LIMIT = 30 * 60_000;
 
 /** Runs the chosen checks, several at a time. Throws `NoAgent` when the agent cannot be started. */
 export async function run(options: RunOptions): Promise<Outcome> {
   const deadline = performance.now() + RUN_LIMIT;
-  const findings = options.findings ?? (await probe(options.target, options.patience));
   const chosen = options.suites.flatMap((suite) => suite.checks.map((check) => ({ suite: suite.id, check })));
   const wanted = chosen.filter(({ check }) => isWanted(check, options));
+  const takers = wanted.filter(({ check }) => check.needs?.includes('hung')).length;
+  const shared = new Shared(options.target, { patience: options.patience, thinking: options.thinking ?? 0 }, takers);
+  try {
+    const findings = options.findings ?? (await probe(options.target, options.patience, shared));
+    return { findings, rows: await runAll(wanted, options, { findings, shared }, deadline) };
+  } finally {
+    await shared.close();
+  }
+}
+
+type Wanted = { readonly suite: string; readonly check: Check };
+type Known = { readonly findings: Findings; readonly shared: Shared };
+
+async function runAll(
+  wanted: readonly Wanted[],
+  options: RunOptions,
+  known: Known,
+  deadline: number,
+): Promise<readonly Row[]> {
   const rows: Row[] = new Array(wanted.length);
   let [next, told] = [0, 0];
   const work = async () => {
     for (let index = next++; index < wanted.length; index = next++) {
-      const { suite, check } = wanted[index] as (typeof wanted)[number];
-      const verdict = performance.now() > deadline ? OUT_OF_TIME : await judge(check, options, findings);
+      const { suite, check } = wanted[index] as Wanted;
+      const verdict = performance.now() > deadline ? OUT_OF_TIME : await judge(check, options, known);
       const row = { suite, ...describe(check), ...verdict, ms: verdict.ms ?? 0 };
       rows[index] = row;
       for (let ready = rows[told]; ready !== undefined; ready = rows[told]) {
@@ -56,7 +75,7 @@ export async function run(options: RunOptions): Promise<Outcome> {
     }
   };
   await Promise.all(Array.from({ length: Math.max(1, options.jobs) }, work));
-  return { findings, rows };
+  return rows;
 }
 
 function isWanted({ id, profile }: Check, options: RunOptions): boolean {
@@ -72,15 +91,15 @@ const STOPPED: Verdict = { status: 'skipped', reason: 'the run was stopped' };
 async function judge(
   check: Check,
   { target, patience, thinking = 0, signal }: RunOptions,
-  findings: Findings,
+  known: Known,
 ): Promise<Verdict> {
   if (signal?.aborted) return STOPPED;
   for (const need of check.needs ?? []) {
-    const lack = findings.lacks.get(need);
+    const lack = known.findings.lacks.get(need);
     if (lack !== undefined) return lack;
   }
   const started = performance.now();
-  const context = await Context.open(target, { patience, thinking }, findings);
+  const context = await Context.open(target, { patience, thinking }, known);
   const onAbort = () => void context.close();
   signal?.addEventListener('abort', onAbort, { once: true });
   try {

@@ -9,14 +9,23 @@ export type Profile = 'core' | 'better';
 
 /**
  * What an agent must have for a check to say anything. `agent`: there is one to judge; a check with any other need of an
- * agent does not repeat it. `daemon`: likewise. `session`: it opens one without an account. `turn`: a prompt there has an
+ * agent does not repeat it. `session`: it opens one without an account. `turn`: a prompt there has an
  * end, or gets to the kit's model. `model`: it asks that model. `question`: it offers `ask_user_question` to the model.
  * `shell`: it offers it a tool that runs commands and that the kit can script. The others are advertised in the answer to
  * `initialize`.
+ *
+ * Of a daemon: `daemon`: there is one. `served`: the kit starts it. `talking`: and its agent asks the kit's model. `asking`:
+ * and offers it `ask_user_question`. `restoring`: and the command has the switch. `hung`: likewise, and the check takes one
+ * of the questions that hang since the shared daemon was killed.
  */
 export type Need =
   | 'agent'
   | 'daemon'
+  | 'served'
+  | 'talking'
+  | 'asking'
+  | 'restoring'
+  | 'hung'
   | 'session'
   | 'turn'
   | 'model'

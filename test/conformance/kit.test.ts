@@ -39,6 +39,9 @@ describe.concurrent('the exit code of the kit', () => {
       2,
       /did not come within 0.6 s/,
     ],
+    ['a daemon that ends', ['--serve', 'false'], 2, /daemon did not start: the daemon ended: exit code 1/],
+    ['a daemon that is not there', ['--daemon', 'http://127.0.0.1:1'], 2, /daemon did not start: the answer to GET/],
+    ['two daemons', ['--daemon', 'http://127.0.0.1:1', '--serve', 'false'], 2, /--daemon or --serve, not both/],
     ['a list of checks', ['--list'], 0, /ACP-INIT-1 .*\n/],
     ['help', ['--help'], 0, /--timeout/],
     [
@@ -74,6 +77,7 @@ test('a failure is shown with the frame that decided it, and written as JSON', a
   );
   expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({
     agent: { command, info: { name: 'faulty-agent', version: '1' }, protocolVersion: 1 },
+    daemon: null,
     rows: [
       {
         suite: 'acp',
