@@ -291,6 +291,65 @@ describe('[TR-2, TR-9, MD-5] records fold into the API history', () => {
   });
 });
 
+describe('[EL-3, TR-1] a command and its output are no part of the history', () => {
+  const item = { type: 'assistant', text: 'Commands' };
+  const output = { phase: 'result', rawCommand: '/help', outputHistoryItems: [item] };
+  const asked = () =>
+    new Writer()
+      .calls('a', ['x'])
+      .result('r', 'x', '1', { toolCallResult: { callId: 'x', status: 'cancelled' } })
+      .system('t', 'turn_result', { state: 'cancelled' });
+  const said = (writer: Writer) => {
+    const { contents, userTurns, lastResult, lastTurnState } = foldHistory(writer.records);
+    expect(lastEntryOf(writer.records)).toEqual(contents.at(-1) ?? null);
+    return { contents, userTurns, lastResult, lastTurnState };
+  };
+
+  test('what was known before it is known again', () => {
+    const before = said(asked());
+    const help = asked().user('u', '/help').system('s', 'slash_command', output);
+    expect(said(help)).toEqual(before);
+    expect(said(help.user('v', '/help').system('o', 'slash_command', output))).toEqual(before);
+    expect(said(help.user('w', 'hi')).contents).toEqual([...before.contents, user(text('hi'))]);
+    expect(said(help.says('b', 'ho').system('p', 'slash_command', output)).contents.at(-1)).toEqual(model(text('ho')));
+  });
+
+  test('it is taken back once, and nothing of a compression is', () => {
+    const twice = new Writer().user('u', '/help').user('v', '/help').system('s', 'slash_command', output);
+    expect(said(twice.system('t', 'slash_command', output)).contents).toEqual([user(text('/help'))]);
+    const compressedHistory = [user(text('summary'))];
+    const compressed = new Writer()
+      .user('u', '/help')
+      .system('c', 'chat_compression', { compressedHistory })
+      .system('s', 'slash_command', output);
+    expect(said(compressed).contents).toEqual(compressedHistory);
+  });
+
+  const person = (message: unknown, more: object = {}) =>
+    new Writer().add('u', 'user', { message: message as Content, ...more });
+  const help = () => new Writer().user('u', '/help');
+  const ends = (writer: Writer, payload: unknown, subtype = 'slash_command') => writer.system('s', subtype, payload);
+  test.each<[string, Writer]>([
+    ['it is sent to the model', ends(help(), { ...output, sentToModel: true })],
+    ['it only begins', ends(help(), { ...output, phase: 'invocation' })],
+    ['it is another one', ends(help(), { ...output, rawCommand: '/model' })],
+    ['it says nothing', ends(help(), { ...output, outputHistoryItems: [] })],
+    ['it has no output', ends(help(), { ...output, outputHistoryItems: undefined })],
+    ['it says something else, too', ends(help(), { ...output, outputHistoryItems: [item, { type: 'error' }] })],
+    ['it says nothing that can be read', ends(help(), { ...output, outputHistoryItems: [null] })],
+    ['it has no payload', ends(help(), null)],
+    ['it is a record of the future', ends(help(), output, 'new')],
+    ['nobody typed it', ends(new Writer().user('u', '/help', { subtype: 'notification' }), output)],
+    ['it is no user that says it', ends(person(model(text('/help'))), output)],
+    ['it has a picture', ends(person(user(text('/help'), { inlineData: { data: 'x' } })), output)],
+    ['it is a thought', ends(person(user({ text: '/help', thought: true })), output)],
+    ['it has no text', ends(person(user()), output)],
+    ['it has no parts', ends(person({ role: 'user' }), output)],
+  ])('unless %s', (_, writer) => {
+    expect(said(writer).contents).toHaveLength(1);
+  });
+});
+
 test('[EL-3] the last entry is that of the last message, unless a compression came after it', () => {
   const writer = new Writer().calls('a', ['x']).system('s', 'turn_result');
   expect(lastEntryOf(writer.records)).toBe(writer.records[0]!.message);
