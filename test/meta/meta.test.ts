@@ -18,6 +18,7 @@ import {
   promptResponseMeta,
   questionMeta,
   readInitializeMeta,
+  readListMeta,
   readLoadMeta,
   readNewSessionMeta,
   readPermissionReplyMeta,
@@ -265,6 +266,16 @@ describe('the handshake', () => {
         readInitializeMeta({ [key.CHANNEL_LIVENESS]: { v: 2 }, [key.ACTIVE_WORK_HEARTBEAT]: { v: 1 } }),
       ),
     ).toBeUndefined();
+  });
+
+  test.each([
+    [3, { size: 3 }],
+    [0, {}],
+    [1.5, {}],
+    ['3', {}],
+    [undefined, {}],
+  ])('[ACP-2] a list of %j sessions is read as %j', (size, expected) => {
+    expect(readListMeta({ [key.LIST_SIZE]: size })).toStrictEqual(expected);
   });
 
   test("[ACP-12] the recorded daemon's request gives the recorded answer", () => {

@@ -339,6 +339,7 @@ describe('[EL-3, TR-1] a command and its output are no part of the history', () 
     ['it says nothing that can be read', ends(help(), { ...output, outputHistoryItems: [null] })],
     ['it has no payload', ends(help(), null)],
     ['it is a record of the future', ends(help(), output, 'new')],
+    ['it is a result', ends(new Writer().add('r', 'tool_result', { message: user(text('/help')) }), output)],
     ['nobody typed it', ends(new Writer().user('u', '/help', { subtype: 'notification' }), output)],
     ['it is no user that says it', ends(person(model(text('/help'))), output)],
     ['it has a picture', ends(person(user(text('/help'), { inlineData: { data: 'x' } })), output)],

@@ -219,8 +219,8 @@ describe('[TR-1] what nobody typed is shown as what it is', () => {
       ['out'],
     ],
     [
-      'a system record of the future with an output',
-      new Writer().system('s', 'new', { phase: 'result', outputHistoryItems: [{ text: 'no' }] }),
+      'a system record of the future with an output and an end',
+      new Writer().system('s', 'new', { phase: 'result', outputHistoryItems: [{ text: 'no' }], ...CANCELLED_TURN }),
       [],
     ],
     [
