@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { SessionFault } from './session/faults.ts';
 import { parseJsonWithComments } from './jsonc.ts';
@@ -138,6 +138,8 @@ export function userFolder({ env, home }: Pick<SettingsPlaces, 'env' | 'home'>):
   return env['QWEN_HOME'] || join(home, '.qwen');
 }
 
+const MAX_BYTES = 4 * 1024 * 1024;
+
 interface Document {
   readonly file: string;
   readonly root: unknown;
@@ -151,6 +153,10 @@ function readDocuments(places: SettingsPlaces): Document[] {
 function readDocument(file: string): unknown {
   let text: string;
   try {
+    // Opening a pipe would wait for its writer, and a device may have no end: a workspace can hold either.
+    const stats = statSync(file);
+    if (!stats.isFile()) throw new Error('it is no regular file');
+    if (stats.size > MAX_BYTES) throw new Error(`it is larger than ${MAX_BYTES} bytes`);
     text = readFileSync(file, 'utf8');
   } catch (error) {
     if (isMissing(error)) return undefined;

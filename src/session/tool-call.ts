@@ -12,6 +12,7 @@ import {
   UNREADABLE_ARGUMENTS,
 } from './ports.ts';
 import * as texts from './texts.ts';
+import { wellFormed } from './well-formed.ts';
 
 /** What one call of a tool needs of its turn. */
 export interface ToolHost {
@@ -88,7 +89,7 @@ class ToolCall {
     if (signal.aborted) return ABORTED;
     const { id: callId, name, args } = this.#call;
     this.#host.show({ kind: 'call', phase: 'running', callId, name, args });
-    const ended = await within(async () => await prepared.value.run(), signal);
+    const ended = await within(async () => wellFormed(await prepared.value.run()), signal);
     this.#ended = true;
     if (signal.aborted) return done(this.#stopped(ended), false, changes);
     if (ended.kind === 'done') return done(this.#result(ended.value), false, changes);
@@ -149,7 +150,7 @@ class ToolCall {
   /** The turn was stopped while the call ran. */
   #stopped(ended: Ended<ToolOutput>): CallResult {
     const heard = ended.kind === 'done' ? ended.value.text : this.#heard;
-    const text = ended.kind === 'ignored' ? texts.STILL_RUNNING : texts.stoppedWhileRunning(heard.slice(-MAX_HEARD));
+    const text = ended.kind === 'ignored' ? texts.STILL_RUNNING : texts.stoppedWhileRunning(wellFormed(heard.slice(-MAX_HEARD)));
     return this.#typed({
       ...cancelled(this.#call, text, this.#durationMs()),
       executionStatus: 'error',
@@ -173,7 +174,8 @@ class ToolCall {
     else this.#terminalId = shown.terminalId;
     // A terminal shows by itself what runs in it.
     if ('text' in shown && this.#terminalId !== undefined) return;
-    this.#host.show({ kind: 'progress', callId: this.#call.id, name: this.#call.name, shown });
+    const { id: callId, name } = this.#call;
+    this.#host.show({ kind: 'progress', callId, name, shown: wellFormed(shown) });
   }
 
   #durationMs(): number {

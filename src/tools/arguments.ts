@@ -1,4 +1,5 @@
 import { ToolFault } from '../session/faults.ts';
+import { isWellFormed } from '../session/well-formed.ts';
 
 type Args = Readonly<Record<string, unknown>>;
 
@@ -11,6 +12,8 @@ export function refuseArgument(complaint: string): never {
 export function textArgument(args: Args, name: string, mayBeBlank = false): string {
   const value = args[name];
   if (typeof value !== 'string') refuseArgument(`"${name}" must be a string.`);
+  // It would be written as another character than the one that a person was shown.
+  if (!isWellFormed(value)) refuseArgument(`"${name}" has half of a character (a lone surrogate).`);
   if (!mayBeBlank && value.trim() === '') refuseArgument(`"${name}" must not be empty.`);
   return value;
 }

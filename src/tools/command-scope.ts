@@ -34,24 +34,26 @@ const GIT = new Set(['status', 'diff', 'log', 'show', 'blame', 'add', 'commit', 
 export function commandScope(command: string, folder?: string): ApprovalScope | undefined {
   const text = command.replace(/^[ \t\n]+|[ \t\n]+$/g, '');
   if (METACHARACTERS.test(text)) return undefined;
-  const words = wordsOf(text);
-  if (words === undefined) return undefined;
+  const quoted = wordsOf(text);
+  if (quoted === undefined) return undefined;
+  const words = quoted.map((word) => word.replace(/'([^']*)'|"([^"]*)"/g, '$1$2'));
   const roots = rootWords(words);
   const where = folder === undefined ? '' : ` in ${folder}`;
-  if (roots === undefined) return { key: `shell ${JSON.stringify([folder ?? null, words])}`, label: `${text}${where}` };
+  // With its quotes: `*` and `~` are names in them, and something else without.
+  if (roots === undefined) return { key: `shell ${JSON.stringify([folder ?? null, quoted])}`, label: `${text}${where}` };
   const options = words.slice(roots.length).filter((word) => word.startsWith('-'));
   const covered = [...roots, ...options];
   return { key: `shell ${JSON.stringify([folder ?? null, covered, '…'])}`, label: `${covered.join(' ')} …${where}` };
 }
 
-/** Undefined for quotes that do not close, and for a variable that is set in front of the program. */
+/** As they are written. Undefined for quotes that do not close, and for a variable that is set in front of the program. */
 function wordsOf(text: string): string[] | undefined {
   const words: string[] = [];
   const word = /\s*((?:[^\s'"]|'[^']*'|"[^"]*")+)/y;
   while (word.lastIndex < text.length) {
     const found = word.exec(text)?.[1];
     if (found === undefined) return undefined;
-    words.push(found.replace(/'([^']*)'|"([^"]*)"/g, '$1$2'));
+    words.push(found);
   }
   return words[0] === undefined || words[0].includes('=') ? undefined : words;
 }
@@ -60,6 +62,8 @@ function rootWords(words: readonly string[]): string[] | undefined {
   const [program = '', part = ''] = words;
   // A file may be named like an option.
   if (words.some((word) => /[*?[]/.test(word))) return undefined;
+  // `--output FILE`, however it is shortened: the file would be the free part, and it is written.
+  if (program === 'git' && words.some((word) => word.startsWith('--o'))) return undefined;
   if (VIEWERS.has(program)) return [program];
   return program === 'git' && GIT.has(part) ? [program, part] : undefined;
 }

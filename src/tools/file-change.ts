@@ -28,7 +28,7 @@ export function prepareChange(planned: PlannedChange, context: ToolContext): Pre
   const isShown = (oldText?.length ?? 0) + newText.length <= MAX_SHOWN;
   return {
     ...(isShown && { change }),
-    ...(isRunLater(place.real)
+    ...(isRunLater(place)
       ? { effect: 'execute' }
       : { always: { key: 'edit files', label: 'changes of files in the workspace' } }),
     async run() {
@@ -45,9 +45,9 @@ export function prepareChange(planned: PlannedChange, context: ToolContext): Pre
   };
 }
 
-/** What git or an agent starts by itself: who writes there runs something. */
-function isRunLater(path: string): boolean {
-  return path
+/** What git or an agent starts by itself: who writes there runs something. A link may have these names, or lead to them. */
+function isRunLater({ path, real }: Place): boolean {
+  return `${path}/${real}`
     .toLowerCase()
     .split(/[\\/]/)
     .some((part) => part === '.git' || part === '.qwen');

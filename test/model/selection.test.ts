@@ -1,3 +1,5 @@
+import { execFileSync } from 'node:child_process';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { createModelSource } from '../../src/model/choose.ts';
@@ -241,4 +243,12 @@ describe('the models to choose from', () => {
       kind: 'auth_required',
     });
   });
+});
+
+test.runIf(process.platform !== 'win32')('[MD-2] a pipe in the place of a settings file is refused, not waited for', () => {
+  const where = places({});
+  const file = join(where.cwd, '.qwen/settings.json');
+  rmSync(file);
+  execFileSync('mkfifo', [file]);
+  expect(() => readSettings(where)).toThrow('it is no regular file');
 });

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { applyPatch } from 'diff';
 import fc from 'fast-check';
@@ -154,6 +154,7 @@ describe('edit', () => {
       [WRITE_FILE, { file_path: 'b.bin', content: '' }, 'binary_file'],
       [WRITE_FILE, { file_path: 'dir', content: '' }, 'target_is_directory'],
       [WRITE_FILE, { file_path: 'a.txt' }, 'invalid_tool_params'],
+      [WRITE_FILE, { file_path: 'a.txt', content: '\ud83d' }, 'invalid_tool_params'],
     ] as const;
     for (const [tool, args, type] of cases) {
       const fault = await faultOf(() => tool.prepare(args, context));
@@ -167,6 +168,10 @@ describe('edit', () => {
       const call = await WRITE_FILE.prepare({ file_path: path, content: 'x' }, toolContext(folder));
       expect([call.effect, call.always], path).toEqual(['execute', undefined]);
     }
+    const linked = tempFolder({ 'git/config': '' });
+    symlinkSync('git', join(linked, '.git'));
+    const hook = await WRITE_FILE.prepare({ file_path: '.git/hooks/x', content: 'x' }, toolContext(linked));
+    expect(hook.effect).toBe('execute');
     const call = await WRITE_FILE.prepare({ file_path: '.github/x.yml', content: 'x' }, toolContext(folder));
     expect(call.effect).toBeUndefined();
   });

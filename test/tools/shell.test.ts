@@ -348,6 +348,10 @@ describe('what "always allow" covers of a command', () => {
     // The words, not how they are joined.
     expect(key('x "a b"')).not.toBe(key('x a b'));
     expect(key('cat')).not.toBe(key('"cat …"'));
+    // A file of that name, and what the shell makes of it.
+    expect(key("rm -r '~'")).not.toBe(key('rm -r ~'));
+    expect(key('rm "*"')).not.toBe(key('rm *'));
+    expect(key('git diff --output a')).not.toBe(key('git diff --output b'));
   });
 
   test('[TL-1] a command that shares the scope of another is one program with the same options', () => {
