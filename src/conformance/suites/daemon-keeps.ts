@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Context } from '../context.ts';
 import { CUES } from '../model/script.ts';
 import type { Check } from '../suite.ts';
@@ -60,7 +61,7 @@ async function ownQuestion(context: Context, options: Parameters<Context['serve'
 async function deadChildIsReplaced(context: Context) {
   const { daemon, waiting } = await ownQuestion(context);
   const events = await listen(context, daemon, waiting.id);
-  await new Promise((resolve) => setTimeout(resolve, context.options.thinking));
+  await pause(context.options.thinking);
   await daemon.killChildren();
   await events.next('session_died');
   expectStatus(await daemon.get('/health'), 200);
@@ -71,12 +72,11 @@ async function deadChildIsReplaced(context: Context) {
 
 async function switchedOffAsksNobody(context: Context) {
   const { daemon, waiting } = await ownQuestion(context, { switchedOff: true });
-  await new Promise((resolve) => setTimeout(resolve, context.options.thinking));
+  await pause(context.options.thinking);
   await daemon.killChildren();
   // The daemon may not know at once that its agent is gone.
   const deadline = performance.now() + context.patience;
-  while ((await daemon.status(waiting.id)).status !== 404 && performance.now() < deadline)
-    await new Promise((resolve) => setTimeout(resolve, 25));
+  while ((await daemon.status(waiting.id)).status !== 404 && performance.now() < deadline) await pause(25);
   await loadsQuietly(daemon, waiting.id);
 }
 

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Context } from '../context.ts';
 import type { Event } from '../events.ts';
 import { CUES } from '../model/script.ts';
@@ -5,7 +6,6 @@ import type { Check } from '../suite.ts';
 import { expect, expectEqual } from '../verdicts.ts';
 import {
   accepted,
-  answersCount,
   asking,
   better,
   core,
@@ -16,14 +16,24 @@ import {
   stillWaits,
   submit,
   timesSaid,
+  timesTold,
 } from './daemon-rows.ts';
+
+/** In ms. */
+const POLL = 25;
 
 async function leavingDecidesNothing(context: Context) {
   const { daemon, waiting, session, events, model } = await asking(context);
   events.close();
   expectStatus(await daemon.post(`/session/${session.id}/detach`, {}, session.clientId), 204);
   await stillWaits(daemon, waiting);
-  await answersCount(daemon, model, { ...waiting, clientId: '' });
+  const word = nonce();
+  await accepted(daemon, { ...waiting, clientId: '' }, submit(word));
+  // A session that has nobody left may be closed when its turn ends.
+  const goesOn = async () => (await daemon.status(session.id)).body?.hasActivePrompt === true;
+  const deadline = performance.now() + context.patience;
+  while ((await goesOn()) && performance.now() < deadline) await pause(POLL);
+  expectEqual(timesTold(model, word), 1, 'how often the model was told the answer', waiting.admitted);
 }
 
 async function secondClientSeesIt(context: Context) {
