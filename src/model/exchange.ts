@@ -1,6 +1,6 @@
 import { ProviderFault } from '../session/faults.ts';
 import type { ModelEvent, ModelRequest } from '../session/ports.ts';
-import { readEventData } from './sse.ts';
+import { readBody, readEventData } from './sse.ts';
 
 /** One streamed reply, as it comes in. */
 export interface Reply {
@@ -57,8 +57,9 @@ export async function* exchange(wire: Wire, request: ModelRequest): AsyncGenerat
 
 /** The data of a response's events. A server that does not stream answers one JSON document, which is given as one. */
 async function* eventsOf(response: Response): AsyncGenerator<readonly string[]> {
-  if (response.headers.get('content-type')?.includes('application/json')) yield [await response.text()];
-  else if (response.body) yield* readEventData(response.body);
+  if (response.body === null) return;
+  if (response.headers.get('content-type')?.includes('application/json')) yield [await readBody(response.body)];
+  else yield* readEventData(response.body);
 }
 
 /** What a read brought, and the fault behind it: what came before a fault was said. */

@@ -150,7 +150,8 @@ class ToolCall {
   /** The turn was stopped while the call ran. */
   #stopped(ended: Ended<ToolOutput>): CallResult {
     const heard = ended.kind === 'done' ? ended.value.text : this.#heard;
-    const text = ended.kind === 'ignored' ? texts.STILL_RUNNING : texts.stoppedWhileRunning(wellFormed(heard.slice(-MAX_HEARD)));
+    const text =
+      ended.kind === 'ignored' ? texts.STILL_RUNNING : texts.stoppedWhileRunning(wellFormed(heard.slice(-MAX_HEARD)));
     return this.#typed({
       ...cancelled(this.#call, text, this.#durationMs()),
       executionStatus: 'error',

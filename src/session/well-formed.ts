@@ -1,8 +1,5 @@
-const HALF = /\p{Surrogate}/u;
+/** Only those that have lost their other half. */
 const HALVES = /\p{Surrogate}/gu;
-
-/** Whether no character of it is cut in half. `\p{Surrogate}` finds only halves that have lost their other one. */
-export const isWellFormed = (text: string): boolean => !HALF.test(text);
 
 /**
  * A JSON value whose strings have U+FFFD for half characters, as a text has that was cut by length: strict parsers of
@@ -10,7 +7,7 @@ export const isWellFormed = (text: string): boolean => !HALF.test(text);
  */
 export function wellFormed<T>(value: T): T;
 export function wellFormed(value: unknown): unknown {
-  if (typeof value === 'string') return isWellFormed(value) ? value : value.replace(HALVES, '\uFFFD');
+  if (typeof value === 'string') return value.replace(HALVES, '\uFFFD');
   if (Array.isArray(value)) return value.map((item) => wellFormed(item));
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, wellFormed(item)]));

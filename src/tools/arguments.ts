@@ -1,5 +1,6 @@
 import { ToolFault } from '../session/faults.ts';
-import { isWellFormed } from '../session/well-formed.ts';
+
+const HALF_CHARACTER = /\p{Surrogate}/u;
 
 type Args = Readonly<Record<string, unknown>>;
 
@@ -13,7 +14,7 @@ export function textArgument(args: Args, name: string, mayBeBlank = false): stri
   const value = args[name];
   if (typeof value !== 'string') refuseArgument(`"${name}" must be a string.`);
   // It would be written as another character than the one that a person was shown.
-  if (!isWellFormed(value)) refuseArgument(`"${name}" has half of a character (a lone surrogate).`);
+  if (HALF_CHARACTER.test(value)) refuseArgument(`"${name}" has half of a character (a lone surrogate).`);
   if (!mayBeBlank && value.trim() === '') refuseArgument(`"${name}" must not be empty.`);
   return value;
 }

@@ -245,10 +245,13 @@ describe('the models to choose from', () => {
   });
 });
 
-test.runIf(process.platform !== 'win32')('[MD-2] a pipe in the place of a settings file is refused, not waited for', () => {
-  const where = places({});
-  const file = join(where.cwd, '.qwen/settings.json');
-  rmSync(file);
-  execFileSync('mkfifo', [file]);
-  expect(() => readSettings(where)).toThrow('it is no regular file');
-});
+test.runIf(process.platform !== 'win32')(
+  '[MD-2] a pipe in the place of a settings file is refused, not waited for',
+  () => {
+    const where = places({});
+    const file = join(where.cwd, '.qwen/settings.json');
+    rmSync(file);
+    execFileSync('mkfifo', [file]);
+    expect(() => readSettings(where)).toThrow('it is no regular file');
+  },
+);

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { readEventData } from '../../src/model/sse.ts';
+import { readBody, readEventData } from '../../src/model/sse.ts';
 
 /** What is read of a body that comes in these pieces. */
 async function read(pieces: Iterable<Uint8Array>): Promise<string[]> {
@@ -32,4 +32,21 @@ test('[MD-1] an event that never ends is an error, not memory', async () => {
   }
   await expect(read(endless())).rejects.toThrow(RangeError);
   expect(given).toBeLessThan(70);
+});
+
+test('[MD-1] a reply that never ends is an error, not memory', async () => {
+  const event = new TextEncoder().encode(`data: ${'x'.repeat(1024 * 1024)}\n\n`);
+  let given = 0;
+  function* endless() {
+    for (; given < 200; given++) yield event;
+  }
+  const body = () => ReadableStream.from(endless()) as ReadableStream<Uint8Array>;
+  const drain = async () => {
+    for await (const _ of readEventData(body()));
+  };
+  await expect(drain()).rejects.toThrow('never ends');
+  expect(given).toBeLessThan(130);
+  given = 0;
+  await expect(readBody(body())).rejects.toThrow('never ends');
+  expect(given).toBeLessThan(130);
 });

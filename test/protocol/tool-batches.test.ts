@@ -36,6 +36,7 @@ const script = callScript({
   ],
   plan: [{ call: 'todo_write', args: { todos: [] } }],
   roots: [{ call: 'roots' }],
+  long: [{ call: 'run_shell_command', args: { command: "printf x; printf '😀%.0s' {1..20000}" } }],
 });
 
 /** A child whose sessions ask for nothing but questions. */
@@ -349,4 +350,16 @@ test('[TL-2, ACP-9] tools are opened by a prompt, replaced by a load that brings
   await peer.prompt(sessionId, 'hello');
   expect(await peer.eof()).toMatchObject({ code: 0 });
   expect(lines().slice(-2)).toEqual(['open last', 'close last']);
+});
+
+test('[TL-1] no bound cuts a character in half, on the wire or on disk', async () => {
+  const cwd = tempFolder();
+  const { home, peer } = await start();
+  const id = await yolo(peer, cwd);
+  await peer.prompt(id, '[[long]]');
+  // JSON escapes what has no other half, and nothing else here.
+  const wire = JSON.stringify(peer.updates(id));
+  expect(wire).toContain('😀😀');
+  expect(wire).not.toMatch(/\\ud[89a-f]/);
+  expect(JSON.stringify(home.records(id, cwd))).not.toMatch(/\\ud[89a-f]/);
 });
