@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -7,6 +6,7 @@ import { chooseAuthType, endpointOf, modelChoices, type Surroundings } from '../
 import { userEnv } from '../../src/model/user-env.ts';
 import { readProviderSettings, readSettings } from '../../src/settings.ts';
 import { collect, modelRequest, partsOf, rejection } from '../support/collect.ts';
+import { makeFifo } from '../support/fifo.ts';
 import { delta, openAiStream, serve } from '../support/wire-server.ts';
 import { tempFolder } from '../support/temp.ts';
 
@@ -251,7 +251,7 @@ test.runIf(process.platform !== 'win32')(
     const where = places({});
     const file = join(where.cwd, '.qwen/settings.json');
     rmSync(file);
-    execFileSync('mkfifo', [file]);
+    makeFifo(file);
     expect(() => readSettings(where)).toThrow('it is no regular file');
   },
 );
