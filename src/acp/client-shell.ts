@@ -47,20 +47,22 @@ class Terminal {
   static async open(
     connection: Connection,
     sessionId: string,
-    { command, cwd }: ShellCommand,
+    { command, cwd, timeoutMs }: ShellCommand,
     signal: AbortSignal,
   ): Promise<Terminal> {
+    const stop = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
     const params = { sessionId, ...inShell(command), cwd, outputByteLimit: OUTPUT_BYTES };
     // Without the signal: a terminal that comes too late has to be ended, too.
     const opening = connection
       .request(methods.createTerminal, params)
       .then(({ terminalId }) => new Terminal(connection, sessionId, terminalId));
     try {
-      return await orAborted(opening, signal);
+      return await orAborted(opening, stop);
     } catch (error) {
-      if (signal.aborted) opening.then((terminal) => terminal.release()).catch(ignore);
+      if (stop.aborted) opening.then((terminal) => terminal.release()).catch(ignore);
       if (error instanceof RequestError) throw refused(error);
-      throw error;
+      if (signal.aborted || !stop.aborted) throw error;
+      throw new ToolFault('shell_execute_error', `The client opened no terminal within ${timeoutMs} ms.`);
     }
   }
 

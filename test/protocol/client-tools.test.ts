@@ -179,4 +179,8 @@ test('[TL-1] a command whose time is over is killed; a terminal that cannot be h
   await broken.turn;
   expect(resultsOnDisk(broken.peer.home, broken.id, broken.cwd)).toEqual(['error/error/shell_execute_error error']);
   expect(existsSync(join(broken.cwd, 'ran.txt'))).toBe(false);
+  const never = { ...terminals([]), 'terminal/create': () => new Promise(() => {}) };
+  const silent = await withTerminal(never, 'echo > ran.txt', 50);
+  await silent.turn;
+  expect(resultsOnDisk(silent.peer.home, silent.id, silent.cwd)).toEqual(['error/error/shell_execute_error error']);
 });
