@@ -10,6 +10,9 @@ const POLL_MS = 20;
 
 const isWindows = process.platform === 'win32';
 
+/** For `spawn`: makes the process the leader of a group of its own, where there are groups. */
+export const LEADS_GROUP = { detached: !isWindows, windowsHide: true } as const;
+
 /** The groups whose leaders were started and not ended yet. */
 const live = new Set<number>();
 
@@ -22,27 +25,23 @@ export function adoptGroup(leader: number): void {
 /** Ends what is left of a group: SIGTERM, and SIGKILL for what does not heed it. Never rejects. */
 export async function endGroup(leader: number): Promise<void> {
   if (isWindows) await killTree(leader);
-  else if (send(leader, 'SIGTERM') && !(await isGoneWithin(leader, GRACE_MS))) {
-    send(leader, 'SIGKILL');
+  else if (signalGroup(leader, 'SIGTERM') && !(await isGoneWithin(leader, GRACE_MS))) {
+    signalGroup(leader, 'SIGKILL');
     await isGoneWithin(leader, BURIAL_MS);
   }
-  live.delete(leader);
-  if (live.size === 0) process.off('exit', killAll);
+  forget(leader);
 }
 
-async function isGoneWithin(leader: number, milliseconds: number): Promise<boolean> {
-  const end = performance.now() + milliseconds;
-  while (send(leader, 0)) {
-    if (performance.now() >= end) return false;
-    await delay(POLL_MS);
-  }
-  return true;
+/** Kills what is left of a group whose leader is gone. */
+export function buryGroup(leader: number): void {
+  signalGroup(leader, 'SIGKILL');
+  forget(leader);
 }
 
-/** False when nobody is left to get it. */
-function send(leader: number, signal: NodeJS.Signals | 0): boolean {
+/** False when nobody is left to get it. Without groups the leader alone gets it. */
+export function signalGroup(leader: number, signal: NodeJS.Signals | 0): boolean {
   try {
-    process.kill(-leader, signal);
+    process.kill(isWindows ? leader : -leader, signal);
     return true;
   } catch (error) {
     // Somebody is there who may not be signalled.
@@ -50,8 +49,22 @@ function send(leader: number, signal: NodeJS.Signals | 0): boolean {
   }
 }
 
+function forget(leader: number): void {
+  live.delete(leader);
+  if (live.size === 0) process.off('exit', killAll);
+}
+
+async function isGoneWithin(leader: number, milliseconds: number): Promise<boolean> {
+  const end = performance.now() + milliseconds;
+  while (signalGroup(leader, 0)) {
+    if (performance.now() >= end) return false;
+    await delay(POLL_MS);
+  }
+  return true;
+}
+
 function killAll(): void {
-  for (const leader of live) send(leader, 'SIGKILL');
+  for (const leader of live) signalGroup(leader, 'SIGKILL');
 }
 
 function killTree(pid: number): Promise<void> {
