@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
-import { codeOf } from './file-faults.ts';
+import { errorCode } from '../error-code.ts';
 
 /** Between SIGTERM and SIGKILL, in ms. A turn that ends does not wait longer than a second for its tools. */
 const GRACE_MS = 300;
@@ -45,7 +45,7 @@ export function signalGroup(leader: number, signal: NodeJS.Signals | 0): boolean
     return true;
   } catch (error) {
     // Somebody is there who may not be signalled.
-    return codeOf(error) === 'EPERM' && signal === 0;
+    return errorCode(error) === 'EPERM' && signal === 0;
   }
 }
 
