@@ -40,7 +40,8 @@ export function commandScope(command: string, folder?: string): ApprovalScope | 
   const roots = rootWords(words);
   const where = folder === undefined ? '' : ` in ${folder}`;
   // With its quotes: `*` and `~` are names in them, and something else without.
-  if (roots === undefined) return { key: `shell ${JSON.stringify([folder ?? null, quoted])}`, label: `${text}${where}` };
+  if (roots === undefined)
+    return { key: `shell ${JSON.stringify([folder ?? null, quoted])}`, label: `${text}${where}` };
   const options = words.slice(roots.length).filter((word) => word.startsWith('-'));
   const covered = [...roots, ...options];
   return { key: `shell ${JSON.stringify([folder ?? null, covered, '…'])}`, label: `${covered.join(' ')} …${where}` };
