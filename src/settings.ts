@@ -1,5 +1,6 @@
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { isMissing } from './error-code.ts';
 import { SessionFault } from './session/faults.ts';
 import { parseJsonWithComments } from './jsonc.ts';
 
@@ -199,11 +200,6 @@ function valueAt({ root }: Document, path: readonly string[]): unknown {
   let value: unknown = root;
   for (const key of path) value = isRecord(value) ? value[key] : undefined;
   return value;
-}
-
-function isMissing(error: unknown): boolean {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  return code === 'ENOENT' || code === 'ENOTDIR';
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

@@ -91,7 +91,8 @@ const PURE = [
   ...['turn-result', 'unsolicited'],
 ].map((name) => `session/${name}.ts`);
 const PURE_WIRE = [
-  ...['approval', 'content', 'elicitation', 'errors', 'frames', 'methods', 'modes', 'permission', 'plain', 'rpc'],
+  ...['approval', 'content', 'elicitation', 'errors', 'frames', 'methods', 'modes', 'permission', 'plain'],
+  ...['prompt-request', 'rpc'],
   'tool-cards',
   'updates',
 ];
@@ -198,4 +199,30 @@ test('what starts the child imports no provider, no SDK, no zod and no full yarg
   const heavy = [...sdks, 'zod', 'yargs', 'model/gemini.ts', 'model/openai.ts', 'model/anthropic.ts', 'cli/full.ts'];
   heavy.push('acp/toolbox.ts', 'acp/client-files.ts', 'acp/client-shell.ts');
   expect([...reached].filter((path) => heavy.includes(path) || inFolder('tools')(path))).toEqual([]);
+});
+
+test('the code map has every file in the row of its folder, and none that is gone', () => {
+  const text = readFileSync(join(ROOT, 'docs/ARCHITECTURE.md'), 'utf8');
+  const rows = [...text.matchAll(/^\| (`src\/[^|]*) \| ([^|]*) \|/gm)].map(([, where = '', what = '']) => ({
+    places: [...where.matchAll(/`src\/([^`]+)`/g)].map(([, place]) => `${place}`),
+    names: [...what.matchAll(/`([a-z][a-z-]*[*/]?)`/g)].map(([, name]) => `${name}`),
+  }));
+  const paths = FILES.map(({ path }) => path);
+  // `name` is a file, `name/` a folder, `name-*` all that begin so.
+  const means = (folder: string, name: string) => (path: string) =>
+    /[*/]$/.test(name) ? path.startsWith(folder + name.replace('*', '')) : path === `${folder}${name}.ts`;
+  const folders = rows.flatMap(({ places, names }) => {
+    const folder = places.find((place) => place.endsWith('/')) ?? '';
+    return names.map((name) => ({ name, isMeant: means(folder, name) }));
+  });
+  const isMapped = (path: string) =>
+    rows.some(({ places }) => places.includes(path)) ||
+    folders.some(({ isMeant }) => isMeant(path)) ||
+    text.includes(`\`${path}\``);
+  expect(rows.length).toBeGreaterThan(10);
+  expect(paths.filter((path) => !isMapped(path))).toEqual([]);
+  const files = rows.flatMap(({ places }) => places.filter((place) => place.endsWith('.ts')));
+  expect(files.filter((place) => !paths.includes(place))).toEqual([]);
+  const isThere = ({ name, isMeant }: (typeof folders)[number]) => paths.some(isMeant) || files.includes(`${name}.ts`);
+  expect(folders.filter((named) => !isThere(named)).map(({ name }) => name)).toEqual([]);
 });

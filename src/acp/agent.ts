@@ -1,4 +1,3 @@
-import { isAbsolute } from 'node:path';
 import type * as acp from '@agentclientprotocol/sdk';
 import type { Log } from '../log.ts';
 import {
@@ -9,30 +8,29 @@ import {
   readInitializeMeta,
   readLoadMeta,
   readNewSessionMeta,
-  readPromptMeta,
 } from '../meta/meta.ts';
 import { AUTH_METHODS } from '../model/auth-methods.ts';
 import type { SelectableModelSource } from '../model/choose.ts';
 import type { StopKind } from '../session/batch.ts';
-import { SessionFault } from '../session/faults.ts';
 import type { ToolSetup } from '../session/ports.ts';
 import type { Session } from '../session/session.ts';
 import type { Loaded, LoadedReplay, Sessions } from '../session/sessions.ts';
-import type { PromptEnd, PromptRequest } from '../session/tracked-turn.ts';
+import type { PromptEnd } from '../session/tracked-turn.ts';
 import { TurnStopped } from '../session/turn-host.ts';
 import { type ClientIdentity, identityOf } from './ask.ts';
 import { availableCommandsUpdate } from './commands.ts';
 import type { Connection } from './connection.ts';
-import { promptParts } from './content.ts';
 import { HangUpError, RequestError } from './errors.ts';
 import { sessionPage } from './listing.ts';
 import * as methods from './methods.ts';
-import { configOptions, isMode, MODE_OPTION, modeState } from './modes.ts';
-import { bulkReplay, replayUpdates } from './pages.ts';
+import { configOptions, isMode, MODE_OPTION, settingsOf } from './modes.ts';
+import { bulkReplay } from './pages.ts';
+import { promptRequest } from './prompt-request.ts';
+import { serveReferenceMethods } from './reference-methods.ts';
 import { streamReplay } from './replays.ts';
 import { askAgainAfter } from './self-restore.ts';
 import type { AfterResponse } from './serving.ts';
-import * as status from './status.ts';
+import { absolute, closeLive, liveSession, named } from './session-refs.ts';
 
 export interface AgentDeps {
   readonly connection: Connection;
@@ -49,11 +47,10 @@ export interface AgentDeps {
   readonly stopKind: () => StopKind;
 }
 
-/** The agent's side of ACP: one line a method; each hands over to the session it names. */
+/** The agent's side of ACP; each method hands over to the session it names. */
 export class Agent {
   readonly #deps: AgentDeps;
   readonly #client: ClientIdentity;
-  #resources: status.ResourceMeter | undefined;
 
   constructor(deps: AgentDeps, client: ClientIdentity) {
     this.#deps = deps;
@@ -73,60 +70,16 @@ export class Agent {
     connection.onRequest(methods.listSessions, (params) =>
       sessionPage(sessions, { ...params, cwd: typeof params.cwd === 'string' ? absolute(params.cwd) : null }),
     );
-    connection.onRequest(methods.closeSession, ({ sessionId }) => this.#close(sessionId));
+    connection.onRequest(methods.closeSession, async ({ sessionId }) => {
+      await closeLive(sessions, sessionId);
+      return {};
+    });
     connection.onRequest(methods.deleteSession, ({ sessionId }) => this.#delete(sessionId));
     connection.onRequest(methods.prompt, (params, signal) => this.#prompt(params, signal));
     connection.onNotification(methods.cancel, ({ sessionId }) => void sessions.find(sessionId)?.stop('cancel'));
     connection.onRequest(methods.setMode, ({ sessionId, modeId }) => this.#setMode(sessionId, modeId));
     connection.onRequest(methods.setConfigOption, (params) => this.#setConfigOption(params));
-    this.#serveReferenceMethods();
-    this.#serveStatusMethods();
-  }
-
-  #serveReferenceMethods(): void {
-    const { connection, sessions } = this.#deps;
-    connection.onRequest(methods.loadUpdates, (params) => this.#loadUpdates(params));
-    connection.onRequest(methods.continueSession, ({ sessionId }) => this.#session(sessionId).interruption());
-    connection.onRequest(methods.controlCloseSession, async ({ sessionId }) => {
-      await this.#close(sessionId);
-      return { sessionId, closed: true };
-    });
-    connection.onRequest(methods.branchSession, ({ sessionId, cwd, name }) =>
-      named(sessionId, () => sessions.branch(sessionId, absolute(cwd), typeof name === 'string' ? name : undefined)),
-    );
-    connection.onRequest(methods.copySources, ({ sessionId }) => {
-      this.#session(sessionId);
-      return { warnings: [] };
-    });
-    connection.onRequest(methods.cancelPendingPrompt, ({ sessionId }) => ({
-      cancelled: this.#session(sessionId).stop('cancel'),
-    }));
-  }
-
-  #serveStatusMethods(): void {
-    const { connection } = this.#deps;
-    connection.onRequest(methods.channelPing, ({ nonce }) => ({ v: 1, nonce }));
-    connection.onRequest(methods.workspaceSkills, ({ cwd }) => status.skillsStatus(cwd));
-    connection.onRequest(methods.workspaceMcp, ({ cwd }) => status.mcpStatus(cwd));
-    connection.onRequest(methods.initializeWorkspaceMcp, () => ({ accepted: true }));
-    connection.onRequest(methods.workspaceResource, () => {
-      this.#resources ??= new status.ResourceMeter();
-      return this.#resources.read();
-    });
-    const session = (ref: methods.SessionRef) => this.#session(ref.sessionId);
-    connection.onRequest(methods.sessionContext, (ref) => status.contextStatus(session(ref), shape(session(ref))));
-    connection.onRequest(methods.sessionContextUsage, async (ref) => {
-      const { contextUsage } = await import('./context-usage.ts');
-      return await contextUsage(session(ref), ref['detail'] === true);
-    });
-    connection.onRequest(methods.sessionStats, (ref) => status.statsStatus(session(ref)));
-    connection.onRequest(methods.sessionSupportedCommands, (ref) => status.commandsStatus(session(ref)));
-    connection.onRequest(methods.sessionTasks, (ref) => status.tasksStatus(session(ref)));
-    connection.onRequest(methods.sessionAgents, (ref) => status.tasksStatus(session(ref)));
-    connection.onRequest(methods.sessionGoal, (ref) => status.goalStatus(session(ref)));
-    connection.onRequest(methods.sessionTranscript, ({ sessionId, cwd }) =>
-      named(sessionId, async () => status.transcriptStatus(sessionId, await this.#savedUpdates(sessionId, cwd))),
-    );
+    serveReferenceMethods(this.#deps);
   }
 
   #initialize(params: acp.InitializeRequest): acp.InitializeResponse {
@@ -159,7 +112,7 @@ export class Agent {
     const { sessionId } = readNewSessionMeta(_meta);
     const session = await this.#deps.sessions.create(absolute(cwd), sessionId, setupOf(given));
     afterResponse(() => this.#announceCommands(session.id));
-    return { sessionId: session.id, ...shape(session) };
+    return { sessionId: session.id, ...settingsOf(session) };
   }
 
   async #load(
@@ -206,26 +159,7 @@ export class Agent {
 
   #loaded({ session, open }: Loaded, replay?: LoadReplay): acp.LoadSessionResponse {
     const meta = loadResponseMeta({ open: open.size > 0, ...(replay && { replay }) });
-    return { ...shape(session), _meta: meta };
-  }
-
-  async #savedUpdates(sessionId: string, cwd: string): Promise<methods.LoadUpdatesResult> {
-    return await this.#deps.sessions.peek(sessionId, absolute(cwd), (replay) => replayUpdates(replay, cwd));
-  }
-
-  async #loadUpdates({ sessionId, cwd }: methods.LoadUpdatesParams): Promise<methods.LoadUpdatesResult> {
-    try {
-      return await this.#savedUpdates(sessionId, cwd);
-    } catch (error) {
-      if (error instanceof SessionFault && error.kind === 'unknown_session') return { updates: [] };
-      throw error;
-    }
-  }
-
-  async #close(sessionId: string): Promise<Record<string, never>> {
-    this.#session(sessionId);
-    await this.#deps.sessions.close(sessionId);
-    return {};
+    return { ...settingsOf(session), _meta: meta };
   }
 
   async #delete(sessionId: string): Promise<Record<string, never>> {
@@ -234,7 +168,7 @@ export class Agent {
   }
 
   async #prompt({ sessionId, prompt, _meta }: acp.PromptRequest, signal: AbortSignal): Promise<acp.PromptResponse> {
-    const session = this.#session(sessionId);
+    const session = liveSession(this.#deps.sessions, sessionId);
     const request = promptRequest(prompt, _meta, this.#deps.restoreAskUserQuestion);
     const { stopReason, ...end } = await this.#untilStopped(signal, (stopped) => session.prompt(request, stopped));
     const meta = promptResponseMeta(end);
@@ -256,7 +190,7 @@ export class Agent {
   }
 
   async #setMode(sessionId: string, modeId: string): Promise<Record<string, never>> {
-    const session = this.#session(sessionId);
+    const session = liveSession(this.#deps.sessions, sessionId);
     if (!isMode(modeId)) throw RequestError.invalidParams([{ path: '/modeId', message: `is no mode: ${modeId}` }]);
     session.mode = modeId;
     await this.#announce(session);
@@ -268,7 +202,7 @@ export class Agent {
     configId,
     value,
   }: acp.SetSessionConfigOptionRequest): Promise<acp.SetSessionConfigOptionResponse> {
-    const session = this.#session(sessionId);
+    const session = liveSession(this.#deps.sessions, sessionId);
     if (configId !== MODE_OPTION) {
       throw RequestError.invalidParams([{ path: '/configId', message: `is no config option: ${configId}` }]);
     }
@@ -295,36 +229,6 @@ export class Agent {
       update: { sessionUpdate: 'config_option_update', configOptions: configOptions(mode) },
     });
   }
-
-  #session(sessionId: string): Session {
-    const session = this.#deps.sessions.find(sessionId);
-    if (session === undefined) throw RequestError.sessionNotFound(sessionId);
-    return session;
-  }
-}
-
-/** What a prompt asks for. Only a prompt that starts nothing of its own needs content. */
-export function promptRequest(blocks: readonly acp.ContentBlock[], meta: unknown, switchedOn: boolean): PromptRequest {
-  const { restore, continueLastTurn, invocation } = readPromptMeta(meta);
-  const tracked = invocation ? { invocation } : {};
-  if (restore && switchedOn) return { kind: 'restore', ...tracked };
-  if (continueLastTurn) return { kind: 'continue', ...tracked };
-  const parts = promptParts(blocks);
-  if (parts.length === 0) {
-    throw RequestError.invalidParams([{ path: '/prompt', message: 'has no content; send at least one content block' }]);
-  }
-  return { kind: 'prompt', parts, ...tracked };
-}
-
-/** Runs what may not find the session; the protocol wants the id as the client wrote it. */
-async function named<T>(sessionId: string, run: () => Promise<T>): Promise<T> {
-  try {
-    return await run();
-  } catch (error) {
-    if (error instanceof SessionFault && error.kind === 'unknown_session')
-      throw RequestError.sessionNotFound(sessionId);
-    throw error;
-  }
 }
 
 /** Resolves when the response of a request that has succeeded so far is on the wire, or will never be. */
@@ -340,11 +244,6 @@ function responseDelivered({ signal }: Connection, afterResponse: AfterResponse)
   });
 }
 
-function absolute(folder: string, path = '/cwd'): string {
-  if (isAbsolute(folder)) return folder;
-  throw RequestError.invalidParams([{ path, message: 'must be an absolute path' }]);
-}
-
 /** What a client gives a session to work with; what it leaves out is none. */
 function setupOf(given: {
   readonly additionalDirectories?: readonly string[];
@@ -354,6 +253,3 @@ function setupOf(given: {
   const roots = additionalDirectories.map((root, index) => absolute(root, `/additionalDirectories/${index}`));
   return { roots, mcpServers };
 }
-
-/** What a client is told of a session's settings. */
-const shape = ({ mode }: Session) => ({ modes: modeState(mode), configOptions: configOptions(mode) });

@@ -1,5 +1,6 @@
 import { ToolFault } from '../session/faults.ts';
 import type { SessionRef, Shell, ShellCommand, ShellResult } from '../session/ports.ts';
+import { untilAbort } from '../until-abort.ts';
 import type { Connection } from './connection.ts';
 import { RequestError } from './errors.ts';
 import * as methods from './methods.ts';
@@ -57,7 +58,7 @@ class Terminal {
       .request(methods.createTerminal, params)
       .then(({ terminalId }) => new Terminal(connection, sessionId, terminalId));
     try {
-      return await orAborted(opening, stop);
+      return await untilAbort(opening, stop);
     } catch (error) {
       if (stop.aborted) opening.then((terminal) => terminal.release()).catch(ignore);
       if (error instanceof RequestError) throw refused(error);
@@ -120,20 +121,6 @@ const inShell = (command: string): { command: string; args: string[] } =>
 
 function refused({ message, code }: RequestError): ToolFault {
   return new ToolFault('shell_execute_error', `The client's terminal failed: ${message.slice(0, 500)} (error ${code})`);
-}
-
-async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  signal.throwIfAborted();
-  let abort = () => {};
-  const aborted = new Promise<never>((_, reject) => {
-    abort = () => reject(signal.reason);
-  });
-  signal.addEventListener('abort', abort, { once: true });
-  try {
-    return await Promise.race([work, aborted]);
-  } finally {
-    signal.removeEventListener('abort', abort);
-  }
 }
 
 function ignore(): void {}

@@ -29,3 +29,9 @@ export const configOptions = (currentMode: string): SessionConfigOption[] => [
     options: MODES.map(({ id, name, description }) => ({ value: id, name, description })),
   },
 ];
+
+/** What a client is told of a session's settings. */
+export const settingsOf = ({ mode }: { readonly mode: string }) => ({
+  modes: modeState(mode),
+  configOptions: configOptions(mode),
+});

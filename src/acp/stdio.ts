@@ -61,7 +61,7 @@ export async function runStdioAgent(options: StdioAgentOptions): Promise<void> {
     },
     async tools(session, setup) {
       const { openToolbox } = await import('./toolbox.ts');
-      return await openToolbox({ connection, client, log }, session, setup);
+      return await openToolbox({ connection, client, log, version: options.version }, session, setup);
     },
     restoreAskUserQuestion: options.restoreAskUserQuestion,
     gitBranch,

@@ -7,17 +7,18 @@ export interface ToolboxDeps {
   readonly connection: Connection;
   readonly client: ClientIdentity;
   readonly log: Log;
+  readonly version: string;
 }
 
 /** The tools of a session, working in the client where it offers that, else on this machine. */
 export async function openToolbox(
-  { connection, client, log }: ToolboxDeps,
+  { connection, client, log, version }: ToolboxDeps,
   session: SessionRef,
-  { roots, mcpServers }: ToolSetup,
+  { mcpServers }: ToolSetup,
 ): Promise<Toolbox> {
   const { createToolSet } = await import('../tools/toolset.ts');
   const [set, files, shell] = await Promise.all([
-    createToolSet({ cwd: session.cwd, roots, mcpServers, log }),
+    createToolSet({ cwd: session.cwd, mcpServers, log, version }),
     openFiles(session, connection, client),
     openShell(session, connection, client),
   ]);

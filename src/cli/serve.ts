@@ -2,6 +2,7 @@ import { homedir } from 'node:os';
 import type { ServeOptions } from '../daemon/ports.ts';
 import { isLoopbackName } from '../daemon/security.ts';
 import { serve } from '../daemon/serve.ts';
+import { errorCode } from '../error-code.ts';
 import { logLevelFrom } from '../log.ts';
 import { readPolicySettings } from '../settings.ts';
 import type { ChildOptions } from './options.ts';
@@ -87,7 +88,7 @@ function childArguments(child: ChildOptions): string[] {
 }
 
 function startFailure(error: unknown, args: ServeArguments): string {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  const code = errorCode(error);
   const where = `${args.hostname ?? '127.0.0.1'}:${args.port ?? 4170}`;
   if (code === 'EADDRINUSE') return `${where} is in use already. Choose another --port, or 0 for a free one.`;
   if (code === 'EACCES') return `This user may not listen on ${where}. Choose a --port above 1023.`;

@@ -1,6 +1,7 @@
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { Hono } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
+import { errorCode } from '../error-code.ts';
 import type { Log } from '../log.ts';
 import { readJsonBody } from './body.ts';
 import type { Bridge, ServeOptions } from './ports.ts';
@@ -128,6 +129,6 @@ function answerError(c: HttpContext, error: unknown, log: Log): Response {
 
 /** The client went away while its body was read. */
 function isHangUp(error: unknown): boolean {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  const code = errorCode(error);
   return code === 'ECONNRESET' || code === 'ERR_STREAM_PREMATURE_CLOSE';
 }

@@ -4,6 +4,7 @@ import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promis
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { RequestPermissionRequest } from '@agentclientprotocol/sdk';
+import { errorCode } from '../error-code.ts';
 import type { Log } from '../log.ts';
 import { own } from '../meta/meta.ts';
 import type { Vote } from './ports.ts';
@@ -92,7 +93,7 @@ export class Journal {
     } catch (error) {
       // What the parser says quotes the file, and an answer has no place in a log.
       const cause = error instanceof SyntaxError ? 'a file is damaged' : error;
-      if (!isMissing(error)) this.#log.warn('the journal of votes cannot be read', cause);
+      if (errorCode(error) !== 'ENOENT') this.#log.warn('the journal of votes cannot be read', cause);
       return undefined;
     }
   }
@@ -153,7 +154,7 @@ export class Journal {
       return await open(path, 'wx', 0o600);
     } catch (error) {
       // Somebody removed the folder: the next vote makes it anew.
-      if (isMissing(error)) await this.#closeFolder();
+      if (errorCode(error) === 'ENOENT') await this.#closeFolder();
       throw error;
     }
   }
@@ -242,5 +243,3 @@ function isVote(value: unknown): value is Vote {
   const kind = own(value, 'kind');
   return kind === 'cancelled' || (kind === 'selected' && typeof own(value, 'optionId') === 'string');
 }
-
-const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === 'ENOENT';

@@ -38,36 +38,31 @@ export interface SelectableModelSource extends ModelSource {
   authenticate(methodId: string): void;
   /** The models that a workspace can choose from, the one that it has among them. Throws as the source itself does. */
   choices(cwd: string): readonly ModelChoice[];
-  /** The one that it has; turns that run keep theirs. Throws as the source itself does. */
-  chosen(cwd: string): ModelChoice;
   /**
-   * Chooses the model of a workspace, by a choice's key or by an id that only one has, from the next turn on. Throws
-   * `SessionFault` `invalid_params` for what is no choice.
+   * The model of a choice, by its key or by an id that only one has; the workspace's own stays. Throws as the source itself
+   * does, and `SessionFault` `invalid_params` for what is no choice.
    */
-  select(cwd: string, key: string): ModelChoice;
-  /** The model of a choice, by its key or its id, for who wants it alone. Throws as `select` and the source itself do. */
   open(cwd: string, key: string): Promise<Model>;
 }
 
 /** Chooses one model a workspace on first use and keeps it. Provider code is loaded by the first that needs it. */
 export function createModelSource(options: ModelOptions): SelectableModelSource {
   let authenticated: AuthType | undefined;
-  const selected = new Map<string, ModelChoice>();
   const models = new Map<string, Promise<Model>>();
   const around = (cwd: string) => surroundings(options, cwd, authenticated);
   const source: ModelSource = (cwd) => {
     const known = models.get(cwd);
     if (known !== undefined) return known;
-    const model = openModel(options, () => around(cwd), selected.get(cwd));
+    const model = openModel(options, () => around(cwd));
     models.set(cwd, model);
     // A refusal is not kept: the person may put the missing key into the settings and try again.
     model.catch(() => models.get(cwd) === model && models.delete(cwd));
     return model;
   };
-  const chosen = (cwd: string): ModelChoice => selected.get(cwd) ?? currentChoice(around(cwd));
   const choices = (cwd: string): readonly ModelChoice[] => {
-    const current = chosen(cwd);
-    const { providers, env } = around(cwd);
+    const surroundings = around(cwd);
+    const { providers, env } = surroundings;
+    const current = currentChoice(surroundings);
     const found = modelChoices(providers, env, current.authType);
     return found.some(({ key }) => key === current.key) ? found : [current, ...found];
   };
@@ -80,17 +75,9 @@ export function createModelSource(options: ModelOptions): SelectableModelSource 
       // No workspace says where a key is.
       endpointOf(method.id, surroundings(options, undefined, method.id));
       authenticated = method.id;
-      selected.clear();
       models.clear();
     },
-    chosen,
     choices,
-    select(cwd: string, wanted: string) {
-      const choice = choiceNamed(choices(cwd), wanted);
-      selected.set(cwd, choice);
-      models.delete(cwd);
-      return choice;
-    },
     async open(cwd: string, wanted: string) {
       return await openModel(options, () => around(cwd), choiceNamed(choices(cwd), wanted));
     },

@@ -1,5 +1,6 @@
 import { ProviderFault } from '../session/faults.ts';
 import type { ModelEvent, ModelRequest } from '../session/ports.ts';
+import { untilAbort } from '../until-abort.ts';
 import { readBody, readEventData } from './sse.ts';
 
 /** One streamed reply, as it comes in. */
@@ -32,7 +33,8 @@ export async function* exchange(wire: Wire, request: ModelRequest): AsyncGenerat
   let started = false;
   try {
     request.signal.throwIfAborted();
-    const response = await unlessAborted(wire.open(request, attempt.signal), attempt.signal);
+    // Loading an SDK, for one, knows nothing of the signal.
+    const response = await untilAbort(wire.open(request, attempt.signal), attempt.signal);
     started = true;
     for await (const events of eventsOf(response)) {
       request.signal.throwIfAborted();
@@ -100,12 +102,4 @@ class Silence {
   end(): void {
     clearTimeout(this.#timer);
   }
-}
-
-/** Loading an SDK, for one, knows nothing of the signal; an abort must not wait for it. */
-async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  const aborted = new Promise<never>((_, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-  });
-  return await Promise.race([promise, aborted]);
 }

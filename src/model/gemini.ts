@@ -8,6 +8,7 @@ import type {
 } from '@google/genai';
 import { ProviderFault } from '../session/faults.ts';
 import type { Model, ModelEvent, ModelFinish, ModelRequest, UsageMetadata } from '../session/ports.ts';
+import { untilAbort } from '../until-abort.ts';
 import { geminiFault, Refusal } from './gemini-faults.ts';
 import { withoutProviderData } from './provider-data.ts';
 import { readEventData } from './sse.ts';
@@ -38,7 +39,8 @@ export function createGeminiModel(options: GeminiOptions): Model {
         request.signal.throwIfAborted();
         client ??= createClient(access);
         const opening = client.then((made) => open(made, options.name, request, attempt.signal, opened));
-        await unlessAborted(opening, attempt.signal);
+        // Fetching a token for Vertex AI, for one, knows nothing of the signal.
+        await untilAbort(opening, attempt.signal);
         if (opened.body === undefined) throw new ProviderFault('broken_stream', 'The provider sent no reply.');
         for await (const events of readEventData(opened.body)) {
           request.signal.throwIfAborted();
@@ -152,14 +154,6 @@ function parseChunk(data: string): Partial<GenerateContentResponse> {
   const chunk = JSON.parse(data);
   if (typeof chunk?.error?.code === 'number') throw new Refusal(chunk.error.code, data, null);
   return chunk;
-}
-
-/** Fetching a token for Vertex AI, for one, knows nothing of the signal; an abort must not wait for it. */
-async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  const aborted = new Promise<never>((_, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-  });
-  return await Promise.race([promise, aborted]);
 }
 
 const REFUSALS: ReadonlySet<string> = new Set([

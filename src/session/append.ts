@@ -10,8 +10,9 @@ import {
   unlinkSync,
   writeSync,
 } from 'node:fs';
+import { errorCode } from '../error-code.ts';
 import { SessionFault } from './faults.ts';
-import { errorCode, notAFile } from './storage-fault.ts';
+import { notAFile } from './storage-fault.ts';
 
 /** What is remembered of a file's end to see that it is still the same. */
 export interface FileTail {

@@ -1,9 +1,10 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, readdirSync, readSync, unlinkSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { errorCode } from '../error-code.ts';
 import { isStoredSessionId } from './ids.ts';
 import { withLock } from './lock.ts';
-import { errorCode, notAFile, storageFault } from './storage-fault.ts';
+import { notAFile, storageFault } from './storage-fault.ts';
 import { lockPath } from './store.ts';
 import { readSummary } from './summary.ts';
 

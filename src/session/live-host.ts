@@ -49,6 +49,8 @@ export class LiveHost implements TurnHost {
   /** What the call that runs has shown last. */
   #progress: SessionEvent | undefined;
   #box: Promise<Toolbox | undefined> | undefined;
+  /** The folders that go with the box. */
+  #roots: readonly string[] = [];
 
   constructor(session: SessionRef, lent: Lent) {
     this.#session = session;
@@ -156,7 +158,7 @@ export class LiveHost implements TurnHost {
       sessionId: this.#session.id,
       callId,
       cwd: this.#session.cwd,
-      roots: this.#lent.tools.roots,
+      roots: this.#roots,
       files: box.files,
       shell: box.shell((terminalId) => show({ terminalId })),
       signal: this.signal,
@@ -188,7 +190,7 @@ export class LiveHost implements TurnHost {
     return performance.now();
   }
 
-  /** The turn keeps the tools that it began with. */
+  /** The turn keeps the tools and folders that it began with. */
   #toolbox(): Promise<Toolbox | undefined> {
     this.#box ??= this.#open();
     return this.#box;
@@ -196,6 +198,7 @@ export class LiveHost implements TurnHost {
 
   async #open(): Promise<Toolbox | undefined> {
     const { tools } = this.#lent;
+    this.#roots = tools.roots;
     const box = await tools.open(this.signal);
     // Of this moment and of no conversation: shown before the model speaks, and not recorded.
     const news = tools.news(box);

@@ -1,5 +1,6 @@
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
+import { errorCode } from '../error-code.ts';
 
 /** Who holds a lock: enough to tell a process from a later one with the same number. */
 export interface LockOwner {
@@ -85,7 +86,7 @@ function signalReaches(pid: number): boolean {
     return true;
   } catch (error) {
     // EPERM: there is such a process, and it is somebody else's.
-    return error instanceof Error && 'code' in error && error.code === 'EPERM';
+    return errorCode(error) === 'EPERM';
   }
 }
 

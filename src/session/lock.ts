@@ -1,8 +1,8 @@
 import { closeSync, constants, fstatSync, linkSync, openSync, readSync, unlinkSync, writeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { errorCode } from '../error-code.ts';
 import { SessionFault } from './faults.ts';
 import { describeOwner, isGone, type LockOwner, parseOwner, thisProcess } from './lock-owner.ts';
-import { errorCode } from './storage-fault.ts';
 
 /** How long a live owner is waited for. It holds the lock for one append, so this is long already. */
 const PATIENCE_MS = 2_000;

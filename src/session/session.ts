@@ -2,20 +2,16 @@ import { failpoint } from '../failpoint.ts';
 import type { Log } from '../log.ts';
 import type { StopKind } from './batch.ts';
 import type { Chat } from './chat.ts';
-import { type Command, commandOf } from './commands.ts';
 import type { DanglingCall } from './dangling.ts';
 import { callIdsOf, decideRestore, type Eligibility, findRestorableAskUserQuestion } from './eligibility.ts';
 import { classifyInterruption, continuation, type Interruption } from './interruption.ts';
-import { recoveredAgentNotice, type Whereabouts, worktreeNotice } from './notices.ts';
 import { LiveHost } from './live-host.ts';
 import type { Model, ModelMenu, SessionClient, SessionEvent, ToolSetup, ToolSource } from './ports.ts';
-import { fileHistorySnapshotRecord, type RecordDraft, userRecord } from './records.ts';
 import { ReplayGate } from './replay-gate.ts';
 import { SessionTools } from './session-tools.ts';
-import { titleEvent } from './summary.ts';
 import { type PromptEnd, type PromptRequest, TrackedTurn } from './tracked-turn.ts';
-import { recordQueue, runCalls, runModelLoop, type TurnOutcome } from './turn.ts';
 import { stopKindOf, type TurnHost, TurnStopped } from './turn-host.ts';
+import { askAgain, beginTurn } from './turn-start.ts';
 import { isUnsolicited } from './unsolicited.ts';
 
 export interface SessionDeps {
@@ -224,11 +220,17 @@ export class Session {
     this.#prompts = Math.max(this.#prompts, this.#chat.lastPrompt()) + 1;
     const turn = new TrackedTurn(request, `${this.id}########${this.#prompts}`, this.#chat);
     const host = this.#hostOf(model, signal, turn.promptId, request);
+    const use = (chosen: Model) => {
+      this.#model = chosen;
+    };
+    const tell = (notices: readonly string[]) => {
+      this.#notices = notices;
+    };
     try {
       const outcome =
         request.kind === 'restore' && restorable !== undefined
-          ? await this.#askAgain(host, restorable)
-          : await this.#begin(host, request);
+          ? await askAgain(host, restorable, this.#deps.gitBranch, tell)
+          : await beginTurn(host, request, { menu: this.#deps.menu, use });
       const end = await turn.end(outcome, stopKindOf(signal));
       failpoint('turn_ended');
       return end;
@@ -241,51 +243,6 @@ export class Session {
       this.#host = undefined;
       void this.#tools.retire();
     }
-  }
-
-  async #begin(host: TurnHost, request: PromptRequest): Promise<TurnOutcome> {
-    const command = request.kind === 'prompt' ? commandOf(request.parts) : undefined;
-    if (command !== undefined) return await this.#command(host, command, request);
-    const { chat } = host;
-    const drafts: RecordDraft[] = [...(await chat.closings())];
-    if (request.kind === 'prompt') {
-      const message = { role: 'user', parts: [...request.parts] };
-      drafts.push(userRecord(chat.context, message, request.invocation?.promptId));
-    }
-    drafts.push(fileHistorySnapshotRecord(chat.context, host.promptId));
-    await chat.append(drafts, { durable: false });
-    if (request.kind === 'prompt' && (await chat.history()).userTurns === 1)
-      await host.say(() => titleEvent(request.parts));
-    return await runModelLoop(host);
-  }
-
-  async #command(host: TurnHost, command: Command, { invocation }: PromptRequest): Promise<TurnOutcome> {
-    const { runCommand } = await import('./command-turn.ts');
-    const use = (model: Model) => {
-      this.#model = model;
-    };
-    return await runCommand(host, command, { menu: this.#deps.menu, daemonPromptId: invocation?.promptId, use });
-  }
-
-  async #askAgain(host: TurnHost, calls: readonly DanglingCall[]): Promise<TurnOutcome> {
-    // Another process may have answered since the load: nobody is asked for what could not be written.
-    await this.#chat.store.verify();
-    // Before the answers, which are written where the session is now.
-    const { whereabouts } = this.#chat;
-    const next = await runCalls(host, calls, true);
-    if (next !== 'model') return next;
-    // Before the queue, whose words would look like the beginning of a new turn.
-    await this.#noteWhatChanged(whereabouts);
-    await recordQueue(host);
-    return await runModelLoop(host);
-  }
-
-  async #noteWhatChanged(before: Whereabouts): Promise<void> {
-    const chat = this.#chat;
-    const now = { cwd: chat.cwd, gitBranch: this.#deps.gitBranch(chat.cwd) };
-    const { contents } = await chat.history();
-    const notices = [worktreeNotice(before, now), recoveredAgentNotice(contents)];
-    this.#notices = notices.filter((notice) => notice !== undefined);
   }
 
   #hostOf(model: Model, signal: AbortSignal, promptId: string, request: PromptRequest): TurnHost {

@@ -1,10 +1,6 @@
 import type { Stats } from 'node:fs';
+import { errorCode } from '../error-code.ts';
 import { SessionFault } from './faults.ts';
-
-/** The `errno` name of what `node:fs` threw, such as `ENOENT`. */
-export function errorCode(error: unknown): string | undefined {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
-}
 
 /** Something in a transcript's place that is no regular file. */
 export function notAFile(path: string, stats: Stats | undefined): SessionFault {

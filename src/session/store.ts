@@ -1,10 +1,11 @@
 import { closeSync, existsSync, fdatasync, fsync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
+import { errorCode } from '../error-code.ts';
 import { type Appended, compareAndAppend, compareTail, type FileTail, transcriptChanged } from './append.ts';
 import { withLock } from './lock.ts';
 import { linkRecords, type RecordDraft } from './records.ts';
-import { errorCode, storageFault } from './storage-fault.ts';
+import { storageFault } from './storage-fault.ts';
 import type { TranscriptRecord } from './transcript.ts';
 
 const syncData = promisify(fdatasync);

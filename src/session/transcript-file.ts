@@ -1,6 +1,7 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, read } from 'node:fs';
+import { errorCode } from '../error-code.ts';
 import { SessionFault } from './faults.ts';
-import { errorCode, notAFile } from './storage-fault.ts';
+import { notAFile } from './storage-fault.ts';
 
 /** The reading end of a file. On callbacks, since loading `node:fs/promises` takes longer than reading a short transcript. */
 export class ReadHandle {

@@ -1,19 +1,10 @@
 import type { Stats } from 'node:fs';
+import { errorCode } from '../error-code.ts';
 import { ToolFault } from '../session/faults.ts';
-
-export function codeOf(error: unknown): string | undefined {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
-}
-
-/** Nothing of that name; a file where a folder of the path should be counts too. */
-export function isMissing(error: unknown): boolean {
-  const code = codeOf(error);
-  return code === 'ENOENT' || code === 'ENOTDIR';
-}
 
 /** What a file call's error means to a tool; anything that is no file call's error stays what it is. */
 export function faultOf(error: unknown, path: string): unknown {
-  switch (codeOf(error)) {
+  switch (errorCode(error)) {
     case undefined:
       return error;
     case 'ENOENT':
@@ -33,7 +24,7 @@ export function faultOf(error: unknown, path: string): unknown {
     case 'EDQUOT':
       return new ToolFault('execution_failed', `There is no space left for ${path}.`);
     default:
-      return new ToolFault('execution_failed', `${path}: ${codeOf(error)}`);
+      return new ToolFault('execution_failed', `${path}: ${errorCode(error)}`);
   }
 }
 

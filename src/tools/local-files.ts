@@ -2,9 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { constants, type Stats } from 'node:fs';
 import { access, type FileHandle, mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { errorCode, isMissing } from '../error-code.ts';
 import { ToolFault } from '../session/faults.ts';
 import type { FileAccess } from '../session/ports.ts';
-import { codeOf, faultOf, isMissing, requireFile } from './file-faults.ts';
+import { faultOf, requireFile } from './file-faults.ts';
 import { realPlace } from './workspace.ts';
 
 /** Of a text that is read or written as a whole. */
@@ -86,7 +87,7 @@ function decode(bytes: Buffer, path: string): string {
 /** The new text appears at once and whole, in a file of the same mode; `path` has no link in it. */
 async function replace(path: string, bytes: Buffer, signal: AbortSignal): Promise<void> {
   const before = await stat(path).catch((error) => {
-    if (codeOf(error) === 'ENOENT') return undefined;
+    if (errorCode(error) === 'ENOENT') return undefined;
     throw error;
   });
   if (before !== undefined) {

@@ -5,7 +5,7 @@ import { StringDecoder } from 'node:string_decoder';
 import { ToolFault } from '../session/faults.ts';
 import type { Shell, ShellCommand, ShellResult } from '../session/ports.ts';
 import { OutputBuffer } from './output-buffer.ts';
-import { adoptGroup, endGroup } from './process-group.ts';
+import { adoptGroup, endGroup, LEADS_GROUP } from './process-group.ts';
 
 /** How often a running command's output is told at most, in ms. */
 const HEARD_MS = 250;
@@ -105,13 +105,13 @@ class Running {
 }
 
 function start({ command, cwd }: ShellCommand): ChildProcess {
-  const options: SpawnOptions = { cwd, stdio: ['ignore', 'pipe', 'pipe'], windowsHide: true };
+  const options: SpawnOptions = { cwd, stdio: ['ignore', 'pipe', 'pipe'], ...LEADS_GROUP };
   if (process.platform === 'win32') {
     const shell = process.env['ComSpec'] ?? 'cmd.exe';
     return spawn(shell, ['/d', '/s', '/c', `"${command}"`], { ...options, windowsVerbatimArguments: true });
   }
   // One pipe for both, so that the order of what they say is kept.
-  return spawn(posixShell(), ['-c', `exec 2>&1\n${command}`], { ...options, detached: true });
+  return spawn(posixShell(), ['-c', `exec 2>&1\n${command}`], options);
 }
 
 /** Models write for bash; where there is none the system's own shell has to do. */

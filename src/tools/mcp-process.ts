@@ -9,6 +9,7 @@ import {
   type Transport,
 } from '@modelcontextprotocol/client';
 import { LineCutter } from './mcp-lines.ts';
+import { adoptGroup, buryGroup, LEADS_GROUP, signalGroup } from './process-group.ts';
 
 export interface ServerProcess {
   readonly command: string;
@@ -34,11 +35,6 @@ const LEAVE_MS = { eof: 200, term: 500, kill: 500 } as const;
 /** What a dead server's pipes may still hold is read for so long, in ms; a process that escaped its group may keep them open. */
 const DRAIN_MS = 200;
 
-const isPosix = process.platform !== 'win32';
-
-/** Groups that run. Whoever exits without having closed them takes them along. */
-const running = new Set<number>();
-
 /**
  * An MCP server on the stdio of a process of its own, which leads a process group: nothing of the group outlives the
  * server's end. (The official transport neither makes a group nor is done in time.)
@@ -60,9 +56,9 @@ export class ProcessTransport implements Transport {
   async start(): Promise<void> {
     const { command, args, env, cwd } = this.#options;
     // A pipe for stdout, never ours: that one carries the client's frames.
-    const child = spawn(command, args, { cwd, env, stdio: ['pipe', 'pipe', 'pipe'], detached: isPosix });
+    const child = spawn(command, args, { cwd, env, stdio: ['pipe', 'pipe', 'pipe'], ...LEADS_GROUP });
     this.#child = child;
-    if (child.pid !== undefined) remember(child.pid);
+    if (child.pid !== undefined) adoptGroup(child.pid);
     child.on('error', (error) => this.onerror?.(error));
     child.stdin.on('error', (error) => this.onerror?.(error));
     child.on('exit', () => this.#exited(child));
@@ -125,10 +121,7 @@ export class ProcessTransport implements Transport {
   }
 
   #exited(child: ChildProcessByStdio<Writable, Readable, Readable>): void {
-    if (child.pid !== undefined) {
-      signalGroup(child.pid, 'SIGKILL');
-      running.delete(child.pid);
-    }
+    if (child.pid !== undefined) buryGroup(child.pid);
     void delay(DRAIN_MS, undefined, { ref: false }).then(() => {
       for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy();
     });
@@ -145,21 +138,4 @@ async function leavesWithin(child: ChildProcessByStdio<Writable, Readable, Reada
   done.abort();
   await Promise.allSettled(ways);
   return hasLeft();
-}
-
-function remember(pid: number): void {
-  if (!process.listeners('exit').includes(killAll)) process.on('exit', killAll);
-  running.add(pid);
-}
-
-function killAll(): void {
-  for (const pid of running) signalGroup(pid, 'SIGKILL');
-}
-
-function signalGroup(pid: number, signal: NodeJS.Signals): void {
-  try {
-    process.kill(isPosix ? -pid : pid, signal);
-  } catch {
-    // Nobody is left.
-  }
 }

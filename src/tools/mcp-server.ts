@@ -11,6 +11,7 @@ import {
 } from '@modelcontextprotocol/client';
 import type { Log } from '../log.ts';
 import { ToolFault } from '../session/faults.ts';
+import { untilAbort } from '../until-abort.ts';
 import { STREAM_LOST } from './mcp-http.ts';
 import { printable } from './mcp-names.ts';
 import { linkTo, type ServerLink } from './mcp-transport.ts';
@@ -252,20 +253,4 @@ function messageOf(error: unknown): string {
   // `fetch failed` says nothing; its cause does.
   const cause = error.cause instanceof Error ? ` (${error.cause.message})` : '';
   return printable(`${error.message}${cause}`, MAX_REASON);
-}
-
-/** What `work` comes to, unless the signal is first: then its reason is thrown and `work` goes on unheard. */
-async function untilAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  let stop = () => {};
-  const stopped = new Promise<never>((_, reject) => {
-    stop = () => reject(signal.reason);
-  });
-  signal.addEventListener('abort', stop, { once: true });
-  if (signal.aborted) stop();
-  try {
-    return await Promise.race([work, stopped]);
-  } finally {
-    signal.removeEventListener('abort', stop);
-    work.catch(() => undefined);
-  }
 }

@@ -12,7 +12,7 @@ export interface McpOptions {
   readonly cwd: string;
   readonly log: Log;
   /** Of this program, for the servers. */
-  readonly version?: string;
+  readonly version: string;
   /** How long the session waits for its servers, in ms; the tools of one that takes longer come when it is there. */
   readonly waitMs?: number;
   /** How long a server may take until it has named its tools, in ms. */
@@ -30,7 +30,6 @@ export interface McpToolSet extends ToolSet {
 
 const MINUTE_MS = 60_000;
 const DEFAULTS = {
-  version: '0.0.0',
   waitMs: 10_000,
   startTimeoutMs: MINUTE_MS,
   callTimeoutMs: 10 * MINUTE_MS,

@@ -1,10 +1,11 @@
 import { stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { StringDecoder } from 'node:string_decoder';
+import { isMissing } from '../error-code.ts';
 import { ToolFault } from '../session/faults.ts';
 import type { Tool, ToolContext, ToolOutput } from '../session/ports.ts';
 import { optionalInteger, textArgument } from './arguments.ts';
-import { faultOf, isMissing, requireFile } from './file-faults.ts';
+import { faultOf, requireFile } from './file-faults.ts';
 import { LineWindow } from './line-window.ts';
 import { MAX_TEXT_BYTES, openFile } from './local-files.ts';
 import { placeIn } from './workspace.ts';

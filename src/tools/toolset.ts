@@ -13,21 +13,21 @@ import { WRITE_FILE } from './write-file.ts';
 export interface ToolSetOptions {
   /** The session's folder, absolute. */
   readonly cwd: string;
-  /** Other folders that it may work in; a call's context has them, too. */
-  readonly roots: readonly string[];
   readonly mcpServers: readonly McpServer[];
   readonly log: Log;
+  /** Of this program, for the servers. */
+  readonly version: string;
 }
 
 /** The tools of one session: the built-in ones, and those of its MCP servers. A server that fails takes none with it. */
-export async function createToolSet({ cwd, mcpServers, log }: ToolSetOptions): Promise<ToolSet> {
+export async function createToolSet({ cwd, mcpServers, log, version }: ToolSetOptions): Promise<ToolSet> {
   const tools: Tool[] = [
     ...[READ_FILE, LIST_DIRECTORY, GLOB, grepSearch(), EDIT, WRITE_FILE, RUN_SHELL_COMMAND],
     todoWrite(),
   ];
   if (mcpServers.length === 0) return { tools, close: async () => {} };
   const { connectMcpServers } = await import('./mcp.ts');
-  const mcp = await connectMcpServers(mcpServers, { cwd, log });
+  const mcp = await connectMcpServers(mcpServers, { cwd, log, version });
   return {
     // A server may change its tools while it runs.
     get tools() {

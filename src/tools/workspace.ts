@@ -1,7 +1,8 @@
 import { readlink, realpath } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
+import { isMissing } from '../error-code.ts';
 import { ToolFault } from '../session/faults.ts';
-import { faultOf, isMissing } from './file-faults.ts';
+import { faultOf } from './file-faults.ts';
 
 /** The folders that file tools are confined to; a relative path starts at `cwd`. */
 export interface Folders {

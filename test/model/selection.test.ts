@@ -192,7 +192,7 @@ describe('the models to choose from', () => {
     });
   });
 
-  test('[CLI-6] a workspace changes its model, its provider too, and no other workspace does', async () => {
+  test('[CLI-6] a model of the settings is opened by its key or its id, of any provider, and the workspace keeps its own', async () => {
     const { server } = await serve('openai', {}, openAiStream(delta({ content: 'from there' }, 'stop')));
     const user = {
       ...ONE_FILE,
@@ -204,19 +204,16 @@ describe('the models to choose from', () => {
     const { cwd, home, env } = places({ user });
     const source = createModelSource({ env, home });
     expect((await source(cwd)).name).toBe('qwen3-coder-plus');
-    expect(source.chosen(cwd).key).toBe('qwen3-coder-plus(openai)');
-    expect(source.select(cwd, 'claude-x(anthropic)')).toMatchObject({ id: 'claude-x', authType: 'anthropic' });
-    expect(await source(cwd)).toMatchObject({ name: 'claude-x', authType: 'anthropic' });
-    expect(source.choices(cwd).map(({ id }) => id)).toContain('qwen3-coder-plus');
-    source.select(cwd, 'there');
-    expect(partsOf(await collect(await source(cwd), modelRequest('hello')))).toEqual([{ text: 'from there' }]);
-    expect((await source(home)).name).toBe('qwen3-coder-plus');
-    expect(() => source.select(cwd, 'nowhere')).toThrow(
-      expect.objectContaining({ kind: 'invalid_params', message: expect.stringMatching(/there\(openai\)/) }),
-    );
+    expect(await source.open(cwd, 'claude-x(anthropic)')).toMatchObject({ name: 'claude-x', authType: 'anthropic' });
+    const there = await source.open(cwd, 'there');
+    expect(partsOf(await collect(there, modelRequest('hello')))).toEqual([{ text: 'from there' }]);
+    expect((await source(cwd)).name).toBe('qwen3-coder-plus');
+    expect(await rejection(source.open(cwd, 'nowhere'))).toMatchObject({
+      kind: 'invalid_params',
+      message: expect.stringMatching(/there\(openai\)/),
+    });
     // Two have this id.
-    expect(() => source.select(cwd, 'qwen3-coder-plus')).toThrow(expect.objectContaining({ kind: 'invalid_params' }));
-    expect(source.chosen(cwd).id).toBe('there');
+    expect(await rejection(source.open(cwd, 'qwen3-coder-plus'))).toMatchObject({ kind: 'invalid_params' });
   });
 
   test('[CLI-6] a model that the settings do not list is among its own choices', async () => {

@@ -14,6 +14,8 @@ const SCRIPT = {
   ],
 };
 
+const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+
 function lives(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -60,7 +62,8 @@ test('[TL-2] a server given in session/new is called after the person allowed it
   const outputs = new Map(responses.map(({ name, response }) => [name, response.output]));
   expect(outputs.get('mcp__test__echo')).toBe('hello');
   expect(outputs.get('mcp__web__echo')).toBe('web');
-  const { pid } = JSON.parse(outputs.get('mcp__test__where'));
+  const { pid, client } = JSON.parse(outputs.get('mcp__test__where'));
+  expect(client).toMatchObject({ name: 'qwen-acp', version });
   expect(lives(pid)).toBe(true);
   const started = Date.now();
   await peer.kill('SIGTERM');

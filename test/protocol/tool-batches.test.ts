@@ -37,6 +37,7 @@ const script = callScript({
   plan: [{ call: 'todo_write', args: { todos: [] } }],
   roots: [{ call: 'roots' }],
   long: [{ call: 'run_shell_command', args: { command: "printf x; printf '😀%.0s' {1..20000}" } }],
+  'ask, roots': [{ call: 'roots' }, QUESTION, { call: 'roots' }],
 });
 
 /** A child whose sessions ask for nothing but questions. */
@@ -290,14 +291,22 @@ test('[TL-1] a plan is shown live as a load shows it', async () => {
 
 test('[TL-1, TL-2] a session works in the folders that its client gave it last', async () => {
   const [cwd, extra, other] = [tempFolder(), tempFolder(), tempFolder()];
-  const { peer } = await start();
+  const { home, peer } = await start();
   const given = { cwd, mcpServers: [], additionalDirectories: [extra] };
   const { sessionId } = await peer.request('session/new', given);
   await peer.prompt(sessionId, '[[roots]]');
   await peer.request('session/load', { ...given, sessionId, additionalDirectories: [other] });
   await peer.prompt(sessionId, '[[roots]]');
-  expect(saidIn(peer, sessionId)).toContain(`RESPONSE: ${JSON.stringify([[extra], [extra], cwd])}`);
-  expect(saidIn(peer, sessionId)).toContain(`RESPONSE: ${JSON.stringify([[other], [other], cwd])}`);
+  expect(saidIn(peer, sessionId)).toContain(`RESPONSE: ${JSON.stringify([[extra], cwd])}`);
+  expect(saidIn(peer, sessionId)).toContain(`RESPONSE: ${JSON.stringify([[other], cwd])}`);
+  // A load meanwhile does not move a running turn.
+  const { asked, turn } = await peer.askIn(sessionId, '[[ask, roots]]');
+  await peer.request('session/load', { ...given, sessionId });
+  asked.answer(submit({ 0: 'Red' }));
+  await turn;
+  const responses = readFileSync(home.file(sessionId, cwd), 'utf8').split('"functionResponse"');
+  const folders = responses.flatMap((text) => /"name":"roots","response":\{"output":"(.*?)"\}/.exec(text)?.[1] ?? []);
+  expect(folders.slice(-2).map((text) => JSON.parse(JSON.parse(`"${text}"`)))).toEqual(Array(2).fill([[other], cwd]));
   const wrong = { ...given, additionalDirectories: ['here'] };
   await expect(peer.request('session/new', wrong)).rejects.toMatchObject({ code: -32602 });
   const server = { name: 'x', command: 'node', args: [], env: 'none' };

@@ -48,7 +48,9 @@ export function createTestServer(): Server {
       case 'echo':
         return text(`${args['text']}`);
       case 'where':
-        return text(JSON.stringify({ cwd: process.cwd(), env: process.env, pid: process.pid }));
+        return text(
+          JSON.stringify({ cwd: process.cwd(), env: process.env, pid: process.pid, client: server.getClientVersion() }),
+        );
       case 'fail':
         return { ...text('it went wrong'), isError: true };
       case 'die':

@@ -84,12 +84,11 @@ const TOOLS: readonly Tool[] = [
 ];
 
 interface Options {
-  readonly roots: readonly string[];
   readonly mcpServers: readonly { readonly name: string; readonly args?: readonly string[] }[];
 }
 
 /** A server's name says how it behaves; what becomes of it is written to the file that is its first argument. */
-export async function createToolSet({ roots, mcpServers }: Options): Promise<ToolSet> {
+export async function createToolSet({ mcpServers }: Options): Promise<ToolSet> {
   const log = (what: string) => {
     for (const { name, args } of mcpServers) if (args?.[0]) appendFileSync(args[0], `${what} ${name}\n`);
   };
@@ -98,7 +97,7 @@ export async function createToolSet({ roots, mcpServers }: Options): Promise<Too
   if (is('broken')) throw new Error('no server of that kind');
   if (is('slow')) await new Promise(() => {});
   const look = tool('roots', 'read', async (_, context) =>
-    running(async () => ({ text: JSON.stringify([roots, context.roots, context.cwd]) })),
+    running(async () => ({ text: JSON.stringify([context.roots, context.cwd]) })),
   );
   return {
     tools: [...TOOLS, look],

@@ -21,7 +21,7 @@ beforeAll(async () => {
   sharedCwd = realpathSync(folder);
   process.env['QWEN_ACP_TEST_SECRET'] = 'secret';
   const server = stdioServer(program, 'test', { GIVEN: 'yes' });
-  shared = await connectMcpServers([server], { cwd: folder, log: createLog('silent') });
+  shared = await connectMcpServers([server], { cwd: folder, log: createLog('silent'), version: '1.2.3' });
   return async () => {
     await shared.close();
     rmSync(folder, { recursive: true, force: true });
@@ -37,7 +37,8 @@ interface Connected {
 async function connect(servers: readonly McpServer[], options: Partial<McpOptions> = {}): Promise<Connected> {
   const cwd = tempFolder();
   const log: string[] = [];
-  const set = await connectMcpServers(servers, { cwd, log: createLog('info', (line) => log.push(line)), ...options });
+  const given = { cwd, log: createLog('info', (line) => log.push(line)), version: '1.2.3' };
+  const set = await connectMcpServers(servers, { ...given, ...options });
   onTestFinished(() => set.close());
   return { set, cwd, log };
 }

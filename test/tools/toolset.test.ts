@@ -48,7 +48,7 @@ const REFERENCE: Record<string, { effect: string; parameters: Record<string, unk
 test('[TL-1] a session has the eight tools, with the reference’s names and parameters', async () => {
   const lines: string[] = [];
   const log = createLog('warn', (line) => void lines.push(line));
-  const set = await createToolSet({ cwd: tempFolder(), roots: [], mcpServers: [], log });
+  const set = await createToolSet({ cwd: tempFolder(), mcpServers: [], log, version: '1.2.3' });
   const offered = set.tools.map(({ declaration, effect }) => {
     const { properties, required } = declaration.parametersJsonSchema as {
       properties: Record<string, { type: unknown }>;
@@ -69,7 +69,7 @@ test('[TL-1, TL-2] a server that cannot be started takes no tool of ours with it
   const lines: string[] = [];
   const log = createLog('warn', (line) => void lines.push(line));
   const broken = { name: 'broken', command: '/no/such/program', args: [], env: [] };
-  const set = await createToolSet({ cwd: tempFolder(), roots: [], mcpServers: [broken], log });
+  const set = await createToolSet({ cwd: tempFolder(), mcpServers: [broken], log, version: '1.2.3' });
   expect(set.tools.map(({ declaration }) => declaration.name)).toEqual(Object.keys(REFERENCE));
   await set.close();
   expect(lines.join('')).toContain('broken');
