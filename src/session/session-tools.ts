@@ -37,8 +37,10 @@ export class SessionTools {
 
   /** What the client that attached last gave. A turn that is running keeps what it began with: see `retire`. */
   configure(setup: ToolSetup): void {
-    if (JSON.stringify(setup) === JSON.stringify(this.#setup)) return;
+    // Tools know no folders but those of each call, so other folders start no server anew.
+    const same = JSON.stringify(setup.mcpServers) === JSON.stringify(this.#setup.mcpServers);
     this.#setup = setup;
+    if (same) return;
     if (this.#opening !== undefined) this.#retired.push(this.#opening);
     this.#opening = undefined;
   }
