@@ -24,7 +24,9 @@ export function killAll(pids: readonly number[]): void {
   }
 }
 
-export function isRunning(pid: number): boolean {
+/** Whether a process has not ended. One that ended and that nobody has asked for its exit code yet does not count. */
+export async function isRunning(pid: number): Promise<boolean> {
+  if (process.platform === 'linux') return (await parentOf(String(pid))) !== undefined;
   try {
     return process.kill(pid, 0);
   } catch {

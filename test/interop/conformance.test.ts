@@ -23,6 +23,16 @@ const SAMPLE = [
   ...['DAEMON-LOAD-1', 'DAEMON-LOAD-2', 'DAEMON-LOAD-4', 'DAEMON-LOAD-13', 'DAEMON-GUARD-6', 'DAEMON-STOP-1'],
 ];
 
+/** Nothing may leave the machine, and what the reference asks the model besides a turn would only take time. */
+const SETTINGS = {
+  security: { auth: { selectedType: 'openai' } },
+  privacy: { usageStatisticsEnabled: false },
+  telemetry: { enabled: false },
+  general: { enableAutoUpdate: false },
+  memory: { enableManagedAutoMemory: false, enableManagedAutoDream: false },
+  ui: { enableFollowupSuggestions: false },
+};
+
 /** Runs the kit against one's child and daemon, on the same Node; resolves with its report when it has ended. */
 async function judge(whose: Whose, ...args: string[]): Promise<ComparedReport> {
   const file = join(tempFolder(), 'report.json');
@@ -33,6 +43,7 @@ async function judge(whose: Whose, ...args: string[]): Promise<ComparedReport> {
       ...[OUR_CLI, 'conformance', '--restore', '--timeout', '30', '--think', '2000', '--jobs', '4', '--json', file],
       // By it the script that runs these tests finds what is left behind.
       ...['--env', `QWEN_ACP_INTEROP_RUN=${process.env['QWEN_ACP_INTEROP_RUN'] ?? 'by hand'}`],
+      ...['--home', tempFolder({ '.qwen/settings.json': JSON.stringify(SETTINGS) })],
       ...[...args, '--serve', serve, '--', NODE_22, CLI[whose], '--acp', ...ACP[whose], SWITCH],
     ],
     { stdio: ['ignore', 'pipe', 'inherit'] },

@@ -82,6 +82,7 @@ async function switchedOffAsksNobody(context: Context) {
 
 async function stopKeepsAFirst(context: Context) {
   const { daemon, waiting } = await ownQuestion(context);
+  await pause(context.options.thinking);
   await daemon.stop('SIGTERM');
   const again = await asksOnLoad(await context.serve(), waiting.id);
   expect(again.requestId !== waiting.requestId, 'the request id is the old one', again.admitted);

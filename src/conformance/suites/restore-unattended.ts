@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Agent } from '../agent.ts';
 import { updateOf } from '../agent.ts';
 import type { Context } from '../context.ts';
@@ -28,6 +29,8 @@ const again = (end: End) => async (context: Context) => {
 const first = (end: End) => async (context: Context) => {
   const { agent, sessionId } = await opened(context);
   const waiting = { agent, sessionId, ...(await agent.askIn(sessionId, CUES.askOne)) };
+  // Most do not handle every signal, and then it is a crash to them.
+  await pause(context.options.thinking);
   await end(waiting);
   await context.crash(agent);
   await asksLater(context, sessionId);
