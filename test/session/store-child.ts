@@ -34,9 +34,10 @@ function drafts(texts: readonly string[]) {
   return texts.map((text) => userRecord(context, { role: 'user', parts: [{ text }] }));
 }
 
-/** What a load would know; the file is small and whole. */
+/** What a load would know; the file is small. Read in the middle of the other's write, it is read again. */
 function readTail(path: string): TailState {
-  const bytes = readFileSync(path);
+  let bytes = readFileSync(path);
+  while (bytes.at(-1) !== 0x0a) bytes = readFileSync(path);
   const lines = bytes.toString().split('\n').filter(Boolean);
   return {
     ino: statSync(path).ino,
