@@ -125,7 +125,9 @@ export class Daemon {
 
   /** The processes that a daemon which the kit started has started. */
   async children(): Promise<number[]> {
-    return this.program?.pid === undefined ? [] : await descendants(this.program.pid);
+    const { program } = this;
+    // The id of one that has ended may be another's by now.
+    return program?.pid === undefined || program.exit !== undefined ? [] : await descendants(program.pid);
   }
 
   /** Kills the agents of the daemon, not the daemon. */

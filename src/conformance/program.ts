@@ -23,6 +23,7 @@ export class Program {
   readonly exited: Promise<Exit>;
   #stderr = '';
   #exit: Exit | undefined;
+  #isGone = false;
 
   constructor({ command, cwd, env }: Launch) {
     const [file = '', ...args] = command;
@@ -37,6 +38,8 @@ export class Program {
     });
     void this.exited.then((exit) => {
       this.#exit = exit;
+      // From now on its id may be given to another, unless it left somebody behind in its group.
+      this.#isGone = !this.#signalGroup(0);
     });
     // A write to a program that is gone is told by its exit.
     this.#process.stdin.on('error', () => {});
@@ -86,7 +89,7 @@ export class Program {
   }
 
   #signalGroup(signal: NodeJS.Signals | 0): boolean {
-    if (this.pid === undefined) return false;
+    if (this.pid === undefined || this.#isGone) return false;
     try {
       return OWN_GROUP ? process.kill(-this.pid, signal) : this.#process.kill(signal);
     } catch {
