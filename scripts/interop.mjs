@@ -23,7 +23,7 @@ const CACHE = process.env.QWEN_ACP_INTEROP_CACHE ?? join(ROOT, '.cache/interop')
 const RUN = randomUUID();
 const INSTALL_MS = 240_000;
 // The whole comparison starts the reference some hundreds of times.
-const TESTS_MS = process.env.QWEN_ACP_COMPARISON === undefined ? 600_000 : 2_800_000;
+const TESTS_MS = process.env.QWEN_ACP_COMPARISON === undefined ? 1_000_000 : 2_800_000;
 
 /** Says what cannot be done, and ends. */
 function give(up) {

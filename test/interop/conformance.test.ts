@@ -14,7 +14,7 @@ const SWITCH = '--restore-ask-user-question';
 const SERVE: Readonly<Record<Whose, string>> = { ours: '--auth-type gemini', reference: '--no-web' };
 const ACP: Readonly<Record<Whose, readonly string[]>> = { ours: ['--auth-type', 'gemini'], reference: [] };
 /** In ms. The whole comparison starts some hundreds of processes of the reference. */
-const [SAMPLED, WHOLE] = [300_000, 2_700_000];
+const [SAMPLED, WHOLE] = [600_000, 2_700_000];
 
 const SAMPLE = [
   ...['ACP-INIT-1', 'ACP-CALL-1', 'ACP-CALL-4', 'ACP-SESSION-5', 'ACP-PROMPT-2', 'ACP-CANCEL-1', 'ACP-END-1'],
