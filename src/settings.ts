@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { isMissing } from './error-code.ts';
 import { SessionFault } from './session/faults.ts';
 import { parseJsonWithComments } from './jsonc.ts';
+import { isRecord } from './is-record.ts';
 
 /** What this program reads of the reference's settings, and the file that each value came from. */
 export interface Settings {
@@ -200,10 +201,6 @@ function valueAt({ root }: Document, path: readonly string[]): unknown {
   let value: unknown = root;
   for (const key of path) value = isRecord(value) ? value[key] : undefined;
   return value;
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function messageOf(error: unknown): string {

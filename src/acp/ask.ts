@@ -5,7 +5,7 @@ import type { Connection } from './connection.ts';
 import { ERROR_CODE, HangUpError, RequestError } from './errors.ts';
 import * as methods from './methods.ts';
 import { failedReply, permissionRequest, questionReply } from './permission.ts';
-import { isRecord } from './rpc.ts';
+import { isRecord } from '../is-record.ts';
 
 /**
  * How a client is asked. `recorded`: one permission request a call, answered as the reference's daemon does. `plain`:

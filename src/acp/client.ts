@@ -12,7 +12,7 @@ import type { Connection } from './connection.ts';
 import { HangUpError } from './errors.ts';
 import { UpdateFrames } from './frames.ts';
 import { drainMidTurnQueue } from './methods.ts';
-import { isRecord } from './rpc.ts';
+import { isRecord } from '../is-record.ts';
 
 /** A daemon that does not say what it has queued is not waited for longer than this, in ms. */
 const DRAIN_DEADLINE_MS = 2_000;

@@ -6,7 +6,7 @@ import type {
 } from '@agentclientprotocol/sdk';
 import type { Question, QuestionReply, QuestionRequest } from '../session/ports.ts';
 import { MALFORMED_REPLY, permissionRequest, questionReply } from './permission.ts';
-import { isRecord } from './rpc.ts';
+import { isRecord } from '../is-record.ts';
 
 /**
  * The `elicitation/create` params that ask a call's questions in one form: of each question a field with its choices, and one

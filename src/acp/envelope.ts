@@ -1,7 +1,7 @@
 import type { ErrorObject } from './errors.ts';
 import { ERROR_CODE, RequestError } from './errors.ts';
 import type { ResponseMessage, RpcMessage } from './rpc.ts';
-import { isRecord } from './rpc.ts';
+import { isRecord } from '../is-record.ts';
 
 /** Cancellation as vscode-jsonrpc hard-codes it: `$/cancelRequest {id}`; ACP has `$/cancel_request {requestId}`. */
 const INNER_CANCEL = '$/cancelRequest';

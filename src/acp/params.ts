@@ -3,7 +3,7 @@ import { RequestError } from './errors.ts';
 import type { SchemaError } from './generated/validators.js';
 import { validators } from './generated/validators.js';
 import type { Parser } from './rpc.ts';
-import { isRecord } from './rpc.ts';
+import { isRecord } from '../is-record.ts';
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 

@@ -2,7 +2,7 @@ import type { RequestPermissionRequest } from '@agentclientprotocol/sdk';
 import { questionMeta, readPermissionReplyMeta } from '../meta/meta.ts';
 import type { Question, QuestionReply, QuestionRequest } from '../session/ports.ts';
 import { ASK_USER_QUESTION } from '../session/question.ts';
-import { isRecord } from './rpc.ts';
+import { isRecord } from '../is-record.ts';
 
 /** The option that comes with answers. */
 export const SUBMIT = 'proceed_once';

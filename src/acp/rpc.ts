@@ -42,8 +42,3 @@ export interface ResponseMessage {
 }
 
 export type RpcMessage = RequestMessage | NotificationMessage | ResponseMessage;
-
-/** A JSON object: no array, no null. */
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}

@@ -17,7 +17,7 @@ import {
   USAGE,
 } from '../meta/keys.ts';
 import type { CommandOutput, EventSource, SessionEvent, UsageMetadata } from '../session/ports.ts';
-import { isRecord } from './rpc.ts';
+import { isRecord } from '../is-record.ts';
 import { preparingCard, toolCard } from './tool-cards.ts';
 
 /** An event whose strings have been read. */

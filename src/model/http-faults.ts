@@ -1,5 +1,6 @@
 import { ProviderFault, type ProviderFaultKind } from '../session/faults.ts';
 import { connectionFault, type FailedRequest, retryAfter, TOO_LONG, wordsOf } from './faults.ts';
+import { isRecord } from '../is-record.ts';
 
 /** What the messages of a refused request name. */
 export interface RefusedRequest extends FailedRequest {
@@ -104,8 +105,4 @@ function waitOf(headers: Headers | undefined): number | undefined {
 
 function isRefused(error: unknown): error is Refused {
   return error instanceof Error && 'status' in error && typeof error.status === 'number';
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null;
 }

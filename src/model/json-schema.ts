@@ -1,4 +1,5 @@
 import type { FunctionDeclaration, Schema } from '@google/genai';
+import { isRecord } from '../is-record.ts';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
@@ -38,8 +39,4 @@ function fromGemini(schema: Schema): Record<string, unknown> {
     );
   }
   return result;
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
